@@ -76,10 +76,10 @@ class Registered:
         noun, base = KINDS[self.kind].noun, KINDS[self.kind].base
         who = f"{noun} {self.name!r} of {self.plugin.source}"
         try:
-            target = _resolve(self.entry.target)
+            target = resolve(self.entry.target)
         except Exception as error:
             raise BadInput(f"{who} can't be loaded from {self.entry.target}: {_one_line(error)}") from error
-        if not (isinstance(target, type) and issubclass(target, _resolve(base))):
+        if not (isinstance(target, type) and issubclass(target, resolve(base))):
             raise BadInput(f"{who}: {self.entry.target} is not a subclass of {base.replace(':', '.')}")
         return target
 
@@ -211,7 +211,8 @@ def _collect(manager: pluggy.PluginManager, plugin: object) -> Iterable[tuple[st
                 yield kinds[caller.name], entry
 
 
-def _resolve(target: str) -> Any:
+def resolve(target: str) -> Any:
+    """Import `"module:Class"` and return the class."""
     module, _, name = target.partition(":")
     return getattr(importlib.import_module(module), name)
 
@@ -230,8 +231,7 @@ def _broken_line(plugin: Plugin) -> str:
     return f"plugin {plugin.name!r} of {plugin.source} is broken and left out: {plugin.failure}"
 
 
-def _duplicate_line(first: Registered, second: Registered) -> str:
-    return (
-        f"{KINDS[first.kind].noun} {first.name!r} is offered twice, by {first.plugin.source} "
-        f"({first.entry.target}) and {second.plugin.source} ({second.entry.target}): uninstall one, or leave it out with {ONLY}"
-    )
+def _duplicate_line(*both: Registered) -> str:
+    offers = " and ".join(f"{one.plugin.source} ({one.entry.target})" for one in both)
+    what = f"{KINDS[both[0].kind].noun} {both[0].name!r}"
+    return f"{what} is offered twice, by {offers}: uninstall one, or leave it out with {ONLY}"

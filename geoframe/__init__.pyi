@@ -1,0 +1,49 @@
+"""What `geoframe` offers, for type checkers and editors; the names load on first use (see `__init__.py`)."""
+
+from geoframe.encoder import Encoder as Encoder
+from geoframe.encoder import Network as Network
+from geoframe.encoders.checkpoint import CheckpointEncoder as CheckpointEncoder
+from geoframe.encoders.factory import FactoryEncoder as FactoryEncoder
+from geoframe.encoders.lite0 import EfficientNetLite0 as EfficientNetLite0
+from geoframe.encoders.module import ModuleEncoder as ModuleEncoder
+from geoframe.encoders.timm import TimmEncoder as TimmEncoder
+from geoframe.encoders.torchvision import TorchvisionEncoder as TorchvisionEncoder
+from geoframe.errors import BadInput as BadInput
+from geoframe.errors import EncoderRefused as EncoderRefused
+from geoframe.errors import GeoframeError as GeoframeError
+from geoframe.errors import MissingFile as MissingFile
+from geoframe.errors import StoreConflict as StoreConflict
+from geoframe.errors import UnknownName as UnknownName
+from geoframe.figures.figure import Figure as Figure
+from geoframe.figures.grid import RatioGrid as RatioGrid
+from geoframe.figures.profiles import RatioProfiles as RatioProfiles
+from geoframe.loaded import LoadedEncoder as LoadedEncoder
+from geoframe.measuring import measure as measure
+from geoframe.plugins import Entry as Entry
+from geoframe.plugins import hookimpl as hookimpl
+from geoframe.probe import Batch as Batch
+from geoframe.probe import Output as Output
+from geoframe.probe import Probe as Probe
+from geoframe.probes.ratio import CIFAR_SCALES as CIFAR_SCALES
+from geoframe.probes.ratio import IMAGENET_SCALES as IMAGENET_SCALES
+from geoframe.probes.ratio import RatioProbe as RatioProbe
+from geoframe.probeset import Images as Images
+from geoframe.probeset import ProbeSet as ProbeSet
+from geoframe.probeset import Record as Record
+from geoframe.probesets.blurred import Blurred as Blurred
+from geoframe.probesets.folder import ImageFolder as ImageFolder
+from geoframe.probesets.imagenet import ImageNetVal as ImageNetVal
+from geoframe.probesets.noise import NoiseSet as NoiseSet
+from geoframe.probesets.photos import Photos as Photos
+from geoframe.probesets.tensor import TensorSet as TensorSet
+from geoframe.probesets.torchvision import TorchvisionSet as TorchvisionSet
+from geoframe.registry import Registry as Registry
+from geoframe.runner import run as run
+from geoframe.spec import Spec as Spec
+from geoframe.spec import unkeyed as unkeyed
+from geoframe.statistics.bump import BumpSummary as BumpSummary
+from geoframe.store import open as open
+from geoframe.study import Study as Study
+from geoframe.summary import Summary as Summary
+
+__version__: str
