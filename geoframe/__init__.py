@@ -1,0 +1,58 @@
+"""geoframe: how a learned image encoder reacts when its input moves a finite distance.
+
+Public names load on first use, so that `import geoframe` stays light (no torch until something is measured).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "geoframe.errors": "GeoframeError BadInput MissingFile EncoderRefused StoreConflict UnknownName",
+    "geoframe.spec": "Spec unkeyed",
+    "geoframe.plugins": "Entry hookimpl",
+    "geoframe.registry": "Registry",
+    "geoframe.encoder": "Encoder Network",
+    "geoframe.encoders.module": "ModuleEncoder",
+    "geoframe.encoders.factory": "FactoryEncoder",
+    "geoframe.encoders.timm": "TimmEncoder",
+    "geoframe.encoders.torchvision": "TorchvisionEncoder",
+    "geoframe.encoders.checkpoint": "CheckpointEncoder",
+    "geoframe.encoders.lite0": "EfficientNetLite0",
+    "geoframe.loaded": "LoadedEncoder",
+    "geoframe.probeset": "ProbeSet Images Record",
+    "geoframe.probesets.photos": "Photos",
+    "geoframe.probesets.folder": "ImageFolder",
+    "geoframe.probesets.imagenet": "ImageNetVal",
+    "geoframe.probesets.torchvision": "TorchvisionSet",
+    "geoframe.probesets.noise": "NoiseSet",
+    "geoframe.probesets.tensor": "TensorSet",
+    "geoframe.probesets.blurred": "Blurred",
+    "geoframe.probe": "Probe Output Batch",
+    "geoframe.probes.ratio": "RatioProbe CIFAR_SCALES IMAGENET_SCALES",
+    "geoframe.study": "Study",
+    "geoframe.runner": "run",
+    "geoframe.store": "open",
+    "geoframe.measuring": "measure",
+    "geoframe.figures.figure": "Figure",
+    "geoframe.figures.profiles": "RatioProfiles",
+    "geoframe.figures.grid": "RatioGrid",
+    "geoframe.statistics.bump": "BumpSummary",
+    "geoframe.summary": "Summary",
+}
+_MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names.split()}
+
+__all__ = ["__version__", *sorted(_MODULE_OF)]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'geoframe' has no attribute {name!r}")
+    return getattr(import_module(_MODULE_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULE_OF})

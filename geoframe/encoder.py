@@ -1,0 +1,93 @@
+"""`Encoder`: the frozen specification of a map Φ from images to feature vectors. Imports no torch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import attrs
+
+from geoframe.spec import Spec
+
+if TYPE_CHECKING:
+    import torch
+
+    from geoframe.loaded import LoadedEncoder
+
+Coord = str | int | float | None
+Shape = tuple[int, int, int]
+PerChannel = float | tuple[float, ...]
+
+
+@attrs.define(kw_only=True)
+class Network:
+    """What `Encoder.build` returns: modules on the CPU in float32, and how inputs reach them.
+
+    Attributes
+    ----------
+    features : torch.nn.Module
+        Normalised images (n, channel, height, width) to features (n, d): what the last linear layer sees.
+    head : torch.nn.Module or None
+        Features (n, d) to logits (n, class); None where there is no classifier.
+    input_shape : tuple of int
+        (channel, height, width) at which images are loaded.
+    mean, std : float or tuple of float
+        Normalisation of raw [0, 1] pixels, folded into Φ.
+    source : str
+        Where the weights come from, for provenance.
+    layer : str
+        Which layer's input Φ is, for provenance.
+    """
+
+    features: torch.nn.Module
+    head: torch.nn.Module | None = None
+    input_shape: Shape
+    mean: PerChannel = 0.0
+    std: PerChannel = 1.0
+    source: str = ""
+    layer: str = ""
+
+
+@attrs.frozen(kw_only=True, slots=False, eq=False)
+class Encoder(Spec):
+    """How to build Φ: architecture, weights, input shape and normalisation.
+
+    Subclasses implement `build`; everything else (device, precision, layout, preflight, derivatives)
+    is done once, by `load`. Perturbations live in raw [0, 1] pixel space, before the normalisation.
+
+    Attributes
+    ----------
+    input_shape : tuple of int or None
+        (channel, height, width); None takes the model's own.
+    mean, std : float, tuple of float, or None
+        Normalisation per channel; None takes the model's own.
+    """
+
+    kind: ClassVar[str] = "encoder"
+    in_process_only: ClassVar[bool] = False
+
+    input_shape: Shape | None = attrs.field(default=None, converter=attrs.converters.optional(tuple))
+    mean: PerChannel | None = None
+    std: PerChannel | None = None
+
+    @property
+    def coords(self) -> dict[str, Coord]:
+        """Labels that stand beside the encoder's name in the results (architecture, training, seed …)."""
+        return {}
+
+    def build(self) -> Network:
+        """Build the network, on the CPU, in float32; raise `MissingFile` where weights are absent."""
+        raise NotImplementedError(f"{type(self).__name__} does not implement build()")
+
+    def source_digest(self) -> str | None:
+        """Cheap digest of local weights, without building or downloading; None where there is none."""
+        return None
+
+    def randomised(self) -> Encoder:
+        """Return the same architecture with random weights, under the same name (preset `smoke`)."""
+        return self
+
+    def load(self, device: str = "cpu", **options: Any) -> LoadedEncoder:
+        """Build the network and make it ready to measure on `device` (see `LoadedEncoder`)."""
+        from geoframe.loaded import LoadedEncoder
+
+        return LoadedEncoder.of(self, device=device, **options)

@@ -1,0 +1,52 @@
+"""Isotropic random unit directions, keyed so that they depend on nothing but their key."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+
+def stream_key(*parts: object) -> int:
+    """Return a 128-bit key for a random stream; each part counts, in order, by its text."""
+    text = "\x1f".join(str(part) for part in parts)
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "little")
+
+
+def unit_direction(shape: Sequence[int], seed: int, image_id: str, index: int) -> np.ndarray:
+    """Draw one unit vector, uniform on the sphere: a normalised Gaussian vector (A.2).
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Shape of the direction; the sphere lives in its flattened space.
+    seed, image_id, index
+        Key of the draw. A counter-based generator (Philox) is keyed by all three, so a direction
+        doesn't depend on the device, the batch, or how many others are drawn.
+
+    Returns
+    -------
+    numpy.ndarray
+        float32, of `shape`, of L2 norm 1.
+    """
+    generator = np.random.Generator(np.random.Philox(key=stream_key("direction", seed, image_id, index)))
+    gaussian = generator.standard_normal(tuple(shape), dtype=np.float32)
+    norm = np.sqrt(np.einsum("i,i->", gaussian.ravel(), gaussian.ravel(), dtype=np.float64))
+    gaussian /= np.float32(norm)
+    return gaussian
+
+
+def unit_directions(shape: Sequence[int], seed: int, image_id: str, start: int, stop: int) -> torch.Tensor:
+    """Draw directions start…stop−1 of one image.
+
+    Returns
+    -------
+    torch.Tensor
+        (stop − start, *shape), float32, on the CPU.
+    """
+    block = np.empty((stop - start, *shape), dtype=np.float32)
+    for row, index in enumerate(range(start, stop)):
+        block[row] = unit_direction(shape, seed, image_id, index)
+    return torch.from_numpy(block)

@@ -1,0 +1,123 @@
+"""Measured floating-point noise of a displacement Φ(x + ηu) − Φ(x), and of a derivative."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from geoframe.geometry.pushforward import Map, central_difference, pushforward, squared_norms
+from geoframe.geometry.response import PairBatch
+
+Array = npt.NDArray[np.float64]
+
+
+def noise_against_float64(
+    phi: Map, phi64: Map, x: torch.Tensor, u: torch.Tensor, scale: float, used: int
+) -> float:
+    """Energy of the error of float32 displacements, against the same encoder in float64.
+
+    The float64 displacement is taken at the exact x ± ηu, so the error holds everything that
+    float32 does: rounding of the input, of Φ(x ± ηu) and of Φ(x).
+
+    Parameters
+    ----------
+    phi, phi64 : callable
+        The encoder in float32 and float64.
+    x, u : torch.Tensor
+        The image (1, …) and a block of directions (pairs, …), float32, batched as when measuring.
+    scale : float
+        η, raw-pixel L2.
+    used : int
+        How many of the pairs are compared.
+
+    Returns
+    -------
+    float
+        Mean of ‖error‖² over the 2·used displacements, in squared feature units.
+    """
+    pairs = len(u)
+    features = phi(PairBatch(x, pairs).at(u, scale))
+    measured = (features[1:] - features[:1]).view(2, pairs, -1)[:, :used].flatten(0, 1)
+    exact64 = phi64(PairBatch(x.double(), used).at(u[:used].double(), scale))
+    return float(squared_norms(measured.double() - (exact64[1:] - exact64[:1])).mean())
+
+
+def noise_against_derivative(phi: Map, x: torch.Tensor, u: torch.Tensor, scale: float, used: int) -> float:
+    """Energy of what the derivative leaves unexplained of a step so small that Φ is linear over it.
+
+    For encoders that can't run in float64. The realised step (x ± ηu) − x is the exact tangent. Curvature
+    over the step counts as noise too, so this errs on the side of more noise.
+    Parameters and result as in `noise_against_float64`.
+    """
+    pairs = len(u)
+    points = PairBatch(x, pairs).at(u, scale)
+    steps = points[1:] - x
+    features = phi(points)
+    _, linear = pushforward(phi, x.expand_as(steps).contiguous(), steps)
+    left = (features[1:] - features[:1] - linear).view(2, pairs, -1)[:, :used].flatten(0, 1)
+    return float(squared_norms(left).mean())
+
+
+def noise_fractions(
+    measure: Callable[[float], float], scales: Sequence[float], energy: Array, level: Array, enough: float
+) -> Array:
+    """Share of rounding noise in the measured energy at every scale.
+
+    Measured rung by rung from the smallest scale on, until it is below `enough`. From there on the noise
+    is carried along at its measured size relative to the features' squared length (`level`), which
+    is what rounding scales with: the response has left the noise behind by then.
+
+    Parameters
+    ----------
+    measure : callable
+        η to noise energy.
+    scales : sequence of float
+        Any order.
+    energy, level : array (scale,)
+        Mean ‖Φ(x ± ηu) − Φ(x)‖², and mean ‖Φ(x)‖² + ‖Φ(x ± ηu)‖².
+    enough : float
+        Fraction below which no further rung is measured.
+
+    Returns
+    -------
+    array (scale,)
+        Noise energy over measured energy; infinite where the measured energy is 0.
+    """
+    fractions = np.full(len(scales), np.inf)
+    relative: float | None = None
+    for i in np.argsort(scales, kind="stable"):
+        noise = measure(float(scales[i])) if relative is None else relative * level[i]
+        if energy[i] > 0:
+            fractions[i] = noise / energy[i]
+        if relative is None and fractions[i] < enough:
+            relative = noise / float(level[i])
+    return fractions
+
+
+def derivative_gap(phi: Map, x: torch.Tensor, u: torch.Tensor, step: float) -> float:
+    """Relative difference between a pushforward and a central difference, ‖Ju − ΔΦ/2h‖ / ‖Ju‖.
+
+    Parameters
+    ----------
+    phi : callable
+        Encoder, in the precision of x.
+    x, u : torch.Tensor
+        Image and direction, both (1, …).
+    step : float
+        h, raw-pixel L2.
+
+    Returns
+    -------
+    float
+        Near 0 where Φ is differentiable at x; large on a kink (max-pool ties on flat backgrounds).
+        NaN where both are 0, infinite where only the pushforward is.
+    """
+    _, exact = pushforward(phi, x, u)
+    difference = central_difference(phi, x, u, step)
+    gap, length = (float(squared_norms(t).sqrt()) for t in (exact - difference, exact))
+    if length == 0.0:
+        return float("nan") if gap == 0.0 else float("inf")
+    return gap / length

@@ -1,0 +1,57 @@
+"""Pushforward of tangent vectors: exact Jacobian–vector products by forward-mode differentiation."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import torch
+from torch.autograd import forward_ad
+
+Map = Callable[[torch.Tensor], torch.Tensor]
+
+
+def pushforward(phi: Map, x: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Push tangent vectors forward through a map, row by row.
+
+    Dual numbers are sent through an ordinary batch, with no vmap, so whatever a forward may do
+    (layout changes, in-place writes) works here too.
+
+    Parameters
+    ----------
+    phi : callable
+        (n, …) to (n, d); rows must not depend on each other.
+    x, v : torch.Tensor
+        Base points and tangent vectors, both (n, …).
+
+    Returns
+    -------
+    value, tangent : torch.Tensor
+        Φ(x) and J_Φ(x) v, both (n, d). A map that drops the tangent gives zeros: see the preflight.
+    """
+    with warnings.catch_warnings(), forward_ad.dual_level():
+        # torch loads its own scripted decompositions on first use and warns about torch.jit
+        warnings.filterwarnings("ignore", message=r".*torch\.jit\.", category=FutureWarning)
+        warnings.filterwarnings("ignore", message=r".*torch\.jit\.", category=DeprecationWarning)
+        dual = forward_ad.make_dual(x, v)  # type: ignore[no-untyped-call]  # untyped in torch
+        value, tangent = forward_ad.unpack_dual(phi(dual))  # type: ignore[no-untyped-call]
+        return value, torch.zeros_like(value) if tangent is None else tangent
+
+
+def central_difference(phi: Map, x: torch.Tensor, v: torch.Tensor, step: float) -> torch.Tensor:
+    """Estimate J v as (Φ(x + step·v) − Φ(x − step·v)) / (2·step); shapes as in `pushforward`."""
+    ahead, behind = phi(torch.cat([x + step * v, x - step * v])).chunk(2)
+    return (ahead - behind) / (2 * step)
+
+
+def squared_norms(features: torch.Tensor) -> torch.Tensor:
+    """Squared L2 norm of each row, accumulated in float64.
+
+    Returns
+    -------
+    torch.Tensor
+        (n,), float64, on the features' device, or on the CPU where the device has no float64.
+    """
+    if features.device.type == "mps":
+        features = features.cpu()
+    return features.double().square().flatten(1).sum(1)

@@ -1,0 +1,81 @@
+"""Turn the arrays that a probe returned into a labelled dataset with units and provenance."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from geoframe.errors import BadInput
+from geoframe.probe import Output, Probe
+from geoframe.probeset import Images
+from geoframe.provenance import git_commit, versions
+
+if TYPE_CHECKING:
+    from geoframe.loaded import LoadedEncoder
+    from geoframe.measuring import Settings
+
+UNITS = {"scale": "raw-pixel L2"}
+
+
+def label_block(
+    probe: Probe,
+    encoder: LoadedEncoder,
+    images: Images,
+    start: int,
+    values: dict[str, np.ndarray],
+    settings: Settings,
+) -> xr.Dataset:
+    """Label one block of a cell.
+
+    Returns
+    -------
+    xarray.Dataset
+        Variables as declared, with `long_name` and `units`; coordinates `image` (index in the set),
+        `image_id`, `label` and the probe's own; attributes with everything needed to repeat it.
+    """
+    whole = probe.per == "set"
+    variables = {name: _variable(name, probe.outputs[name], values[name], whole) for name in probe.outputs}
+    dataset = xr.Dataset(variables, attrs=_provenance(probe, encoder, images, settings))
+    dataset = dataset.assign_coords(_own_coords(probe, dataset))
+    if whole:
+        return dataset
+    rows = range(start, start + dataset.sizes["image"])
+    return dataset.assign_coords(
+        image=("image", np.array(rows, dtype=np.int64)),
+        image_id=("image", np.array([images.ids[i] for i in rows], dtype=object)),
+        label=("image", np.array([images.labels[i] for i in rows], dtype=np.int64)),
+    )
+
+
+def _variable(name: str, output: Output, value: np.ndarray, whole: bool) -> xr.Variable:
+    dims = output.dims if whole else ("image", *output.dims)
+    return xr.Variable(dims, value, {"long_name": output.long_name or name.replace("_", " "), "units": output.units})
+
+
+def _own_coords(probe: Probe, dataset: xr.Dataset) -> dict[str, Any]:
+    given = probe.coords()
+    coords = {}
+    for dim in dict.fromkeys(d for output in probe.outputs.values() for d in output.dims):
+        size = dataset.sizes[dim]
+        labels = np.asarray(given[dim]) if dim in given else np.arange(size)
+        if len(labels) != size:
+            raise BadInput(f"{type(probe).__name__}.coords() has {len(labels)} labels for {dim!r}, which has {size}")
+        coords[dim] = xr.Variable((dim,), labels, {"units": UNITS[dim]} if dim in UNITS else {})
+    return coords
+
+
+def _provenance(probe: Probe, encoder: LoadedEncoder, images: Images, settings: Settings) -> dict[str, str]:
+    return {
+        "probe": json.dumps(probe.identity(), sort_keys=True),
+        "weights": encoder.digest,
+        "weights_source": encoder.source,
+        "layer": encoder.layer,
+        "images": images.digest,
+        "settings": json.dumps(settings.to_json(), sort_keys=True),
+        "versions": json.dumps(versions(), sort_keys=True),
+        "git_commit": git_commit(Path.cwd()),
+    }

@@ -1,0 +1,196 @@
+"""`LoadedEncoder`: Φ on its device, with the normalisation folded in, ready to measure."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import attrs
+import torch
+
+from geoframe.encoder import Encoder, Network, PerChannel, Shape
+from geoframe.errors import EncoderRefused
+from geoframe.geometry.pushforward import pushforward
+from geoframe.numerics import exact_numerics
+
+JVP_COST = 3.0  # forward passes that one Jacobian–vector product counts for in plans and progress
+
+
+def _per_channel(value: PerChannel, channels: int, label: str) -> torch.Tensor:
+    tensor = torch.as_tensor(value, dtype=torch.float32).reshape(-1)
+    if tensor.numel() not in (1, channels):
+        raise EncoderRefused(f"encoder {label!r}: mean and std take 1 or {channels} values, not {tensor.numel()}")
+    return tensor.expand(channels).reshape(1, channels, 1, 1).clone()
+
+
+def state_digest(module: torch.nn.Module) -> str:
+    """Digest of a module's parameters and buffers, by name, dtype, shape and bytes."""
+    from geoframe.spec import array_digest, digest
+
+    return digest({name: array_digest(tensor) for name, tensor in module.state_dict().items()})
+
+
+@attrs.define(eq=False)
+class LoadedEncoder:
+    """An encoder that is built, in eval mode, on a device.
+
+    Attributes
+    ----------
+    label : str
+        The encoder's name, for messages.
+    network : torch.nn.Module
+        Normalised images to features.
+    head : torch.nn.Module or None
+        Features to logits.
+    input_shape : tuple of int
+        (channel, height, width).
+    mean, std : torch.Tensor
+        (1, channel, 1, 1): normalisation of raw pixels, folded into Φ.
+    dtype : torch.dtype
+        float32, or float64 for the copy that `double` makes.
+    micro_batch : int
+        Images that one forward pass should hold; fixed when a cell starts.
+    passes : float
+        Forward passes done so far; a Jacobian–vector product counts `JVP_COST`.
+    on_pass : callable or None
+        Called with the number of forward passes just done (progress).
+    """
+
+    label: str
+    network: torch.nn.Module
+    head: torch.nn.Module | None
+    input_shape: Shape
+    mean: torch.Tensor
+    std: torch.Tensor
+    device: torch.device
+    source: str = ""
+    layer: str = ""
+    dtype: torch.dtype = torch.float32
+    micro_batch: int = 1
+    passes: float = 0.0
+    on_pass: Callable[[float], None] | None = None
+    _checked: bool = False
+    _double: list[LoadedEncoder | None] = attrs.field(factory=list)
+
+    @classmethod
+    def of(cls, spec: Encoder, device: str = "cpu") -> LoadedEncoder:
+        """Build a spec's network and put it on `device`, in eval mode, weights frozen, channels last."""
+        return cls.from_network(spec.build(), spec.label, device)
+
+    @classmethod
+    def from_network(cls, built: Network, label: str, device: str = "cpu") -> LoadedEncoder:
+        """Make a network that nobody else holds ready to measure."""
+        place = torch.device(device)
+        channels = built.input_shape[0]
+        modules = [m for m in (built.features, built.head) if m is not None]
+        for module in modules:
+            module.eval().requires_grad_(False)
+            module.to(place).to(memory_format=torch.channels_last)
+        return cls(
+            label=label,
+            network=built.features,
+            head=built.head,
+            input_shape=built.input_shape,
+            mean=_per_channel(built.mean, channels, label).to(place),
+            std=_per_channel(built.std, channels, label).to(place),
+            device=place,
+            source=built.source,
+            layer=built.layer,
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of the weights that were really loaded, head included."""
+        both = torch.nn.ModuleDict({"features": self.network, **({"head": self.head} if self.head else {})})
+        return state_digest(both)
+
+    def features(self, images: torch.Tensor) -> torch.Tensor:
+        """Φ: raw [0, 1] pixels (n, channel, height, width) to features (n, d)."""
+        features = self._forward(images)
+        self._count(len(images))
+        return features
+
+    def logits(self, images: torch.Tensor) -> torch.Tensor:
+        """Classifier: raw [0, 1] pixels (n, channel, height, width) to logits (n, class)."""
+        if self.head is None:
+            raise EncoderRefused(f"encoder {self.label!r} has no head, so it has no logits: give it one")
+        return torch.as_tensor(self.head(self.features(images)))
+
+    def pushforward(self, images: torch.Tensor, tangents: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Φ(x) and J_Φ(x) v, row by row (see `geoframe.geometry.pushforward`)."""
+        result = pushforward(self._forward, images, tangents)
+        self._count(len(images) * JVP_COST)
+        return result
+
+    def double(self) -> LoadedEncoder | None:
+        """Return a float64 copy, made once, or None where the encoder can't run in float64."""
+        if not self._double:
+            self._double.append(self._make_double())
+        return self._double[0]
+
+    def preflight(self, pixels: torch.Tensor) -> None:
+        """Refuse an encoder that would give silently wrong numbers (see `geoframe.preflight`)."""
+        from geoframe import preflight
+
+        with exact_numerics():
+            preflight.check_finite(self, pixels)
+            if not self._checked:
+                preflight.check_behaviour(self, pixels[:1])
+                self._checked = True
+
+    @cached_property
+    def sample_bytes(self) -> int:
+        """Estimated peak memory of one image in a forward pass (see `geoframe.memory`)."""
+        from geoframe.memory import sample_bytes
+
+        with exact_numerics():
+            return sample_bytes(self)
+
+    def _forward(self, images: torch.Tensor) -> torch.Tensor:
+        if tuple(images.shape[1:]) != self.input_shape:
+            raise EncoderRefused(
+                f"encoder {self.label!r} takes images of shape {self.input_shape}, not {tuple(images.shape[1:])}"
+            )
+        features = self.network((images - self.mean) / self.std)
+        return self._checked_features(features, len(images))
+
+    def _checked_features(self, features: Any, n: int) -> torch.Tensor:
+        if not isinstance(features, torch.Tensor):
+            raise EncoderRefused(
+                f"encoder {self.label!r} returns a {type(features).__name__}, not a tensor: "
+                "wrap it in a module that returns the feature vector"
+            )
+        if features.ndim != 2 or len(features) != n:
+            raise EncoderRefused(
+                f"encoder {self.label!r} returns features of shape {tuple(features.shape)} for {n} images, "
+                f"not ({n}, d): pool or flatten them, e.g. torch.nn.Sequential(net, torch.nn.Flatten())"
+            )
+        return features
+
+    def _count(self, passes: float) -> None:
+        self.passes += passes
+        if self.on_pass is not None:
+            self.on_pass(passes)
+
+    def _make_double(self) -> LoadedEncoder | None:
+        if self.device.type == "mps":  # no float64 there
+            return None
+        try:
+            twin = attrs.evolve(
+                self,
+                network=copy.deepcopy(self.network).double(),
+                head=None,
+                mean=self.mean.double(),
+                std=self.std.double(),
+                dtype=torch.float64,
+                on_pass=None,
+                double=[],
+            )
+            probe = torch.full((1, *self.input_shape), 0.5, dtype=torch.float64, device=self.device)
+            with exact_numerics():
+                works = twin._forward(probe).dtype == torch.float64
+        except (RuntimeError, TypeError, NotImplementedError):  # constants or kernels that are float32 only
+            return None
+        return twin if works else None

@@ -1,0 +1,225 @@
+"""Measure one probe on one encoder and one set of images: what `gf.measure` and a cell of a run share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import torch
+import xarray as xr
+
+from geoframe.encoder import Encoder
+from geoframe.errors import BadInput
+from geoframe.geometry.directions import stream_key
+from geoframe.labelling import label_block
+from geoframe.loaded import LoadedEncoder
+from geoframe.memory import choose_micro_batch
+from geoframe.numerics import exact_numerics, threads
+from geoframe.probe import Batch, Probe
+from geoframe.probeset import Images, ProbeSet
+
+
+@attrs.frozen(kw_only=True)
+class Settings:
+    """What may change the last bits but not the meaning of a number: fixed when a cell starts, and recorded.
+
+    Attributes
+    ----------
+    device, device_name : str
+        Where the cell is computed.
+    threads : int
+        CPU threads.
+    dtype : str
+        Precision of the forward passes.
+    micro_batch, memory : int
+        Images in a forward pass, and the cap in bytes that it was chosen from.
+    torch : str
+        Version of torch.
+    """
+
+    device: str
+    device_name: str
+    threads: int
+    dtype: str = "float32"
+    micro_batch: int
+    memory: int
+    torch: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings as JSON."""
+        return attrs.asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Settings:
+        """Read what `to_json` wrote."""
+        return cls(**data)
+
+
+def resolve_device(name: str = "auto") -> str:
+    """Return a torch device that exists here; "auto" takes a GPU where there is one."""
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.zeros(1, device=torch.device(name))
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        have = "cpu" + (", cuda" if torch.cuda.is_available() else "; this torch finds no CUDA device")
+        raise BadInput(f"device {name!r} can't be used here (there is {have}): leave out --device") from error
+    return name
+
+
+def device_name(device: str) -> str:
+    """Return what the device is called, e.g. the GPU's model."""
+    if device.startswith("cuda"):
+        return torch.cuda.get_device_name(torch.device(device))
+    import platform
+
+    return platform.machine()
+
+
+def choose_settings(encoder: LoadedEncoder, memory: int | None = None) -> Settings:
+    """Choose the settings of a new cell: a function of encoder, device and cap, never of a timing."""
+    micro_batch, cap = choose_micro_batch(encoder, memory)
+    device = str(encoder.device)
+    return Settings(
+        device=device,
+        device_name=device_name(device),
+        threads=torch.get_num_threads(),
+        micro_batch=micro_batch,
+        memory=cap,
+        torch=torch.__version__,
+    )
+
+
+def check_needs(probe: Probe, encoder: LoadedEncoder, images: Images) -> None:
+    """Refuse by name what a probe needs and an encoder or a set of images hasn't got."""
+    if "logits" in probe.needs and encoder.head is None:
+        raise BadInput(f"{type(probe).__name__} needs logits, but encoder {encoder.label!r} has no head: give it one")
+    if "labels" in probe.needs and all(label < 0 for label in images.labels):
+        raise BadInput(f"{type(probe).__name__} needs labels, but the images have none: give the probe set labels")
+    if not probe.outputs:
+        raise BadInput(f"{type(probe).__name__} declares no outputs: add outputs = {{'name': gf.Output(...)}}")
+
+
+def blocks(probe: Probe, n_images: int) -> list[tuple[int, int]]:
+    """Split a cell into blocks of images, each stored when it is done; results don't depend on the split."""
+    size = n_images if probe.per == "set" else probe.images_per_block
+    return [(start, min(start + size, n_images)) for start in range(0, n_images, max(1, size))]
+
+
+def measure_block(
+    probe: Probe, encoder: LoadedEncoder, images: Images, start: int, stop: int, settings: Settings
+) -> xr.Dataset:
+    """Measure images start…stop−1 under fixed settings.
+
+    Returns
+    -------
+    xarray.Dataset
+        Dimensions (image, …) with coordinates `image`, `image_id`, `label` and those of the probe.
+    """
+    check_needs(probe, encoder, images)
+    encoder.micro_batch = settings.micro_batch
+    with exact_numerics(), threads(settings.threads):
+        parts = [
+            _call(probe, encoder, images, first, min(first + step, stop), step)
+            for step in [_call_size(probe, settings, stop - start)]
+            for first in range(start, stop, step)
+        ]
+    values = {name: _join([part[name] for part in parts], probe) for name in probe.outputs}
+    return label_block(probe, encoder, images, start, values, settings)
+
+
+def concat_blocks(parts: Sequence[xr.Dataset]) -> xr.Dataset:
+    """Join the blocks of one cell along `image`."""
+    if len(parts) == 1:
+        return parts[0]
+    return xr.concat(parts, dim="image", data_vars="minimal", coords="minimal", compat="override", join="exact")
+
+
+def measure(
+    probe: Probe, encoder: Encoder, images: ProbeSet, *, device: str = "auto", memory: int | None = None
+) -> xr.Dataset:
+    """Measure one probe on one encoder and one probe set, without a store.
+
+    Parameters
+    ----------
+    probe, encoder, images : Probe, Encoder, ProbeSet
+        What is measured.
+    device : str
+        A torch device; "auto" takes a GPU where there is one.
+    memory : int, optional
+        Cap in bytes on the activations of a forward pass.
+
+    Returns
+    -------
+    xarray.Dataset
+        The same bits, coordinates and provenance as one cell of a run; dimensions (image, …).
+
+    Raises
+    ------
+    GeoframeError
+        Where the encoder would give silently wrong numbers, or an input can't be used.
+    """
+    loaded = encoder.load(resolve_device(device))
+    data = images.load(loaded.input_shape)
+    check_needs(probe, loaded, data)
+    settings = choose_settings(loaded, memory)
+    loaded.micro_batch = settings.micro_batch
+    loaded.preflight(data.pixels)
+    return concat_blocks(
+        [measure_block(probe, loaded, data, start, stop, settings) for start, stop in blocks(probe, len(data))]
+    )
+
+
+def _call_size(probe: Probe, settings: Settings, n: int) -> int:
+    return n if probe.per == "set" else probe.images_per_call or settings.micro_batch
+
+
+def _call(
+    probe: Probe, encoder: LoadedEncoder, images: Images, first: int, last: int, size: int
+) -> dict[str, np.ndarray]:
+    """Call a probe on a batch of exactly `size`: the last one is padded, since batches differ in their bits."""
+    rows = [*range(first, last), *[last - 1] * (size - (last - first))]
+    batch = Batch(
+        images=images.pixels[rows].to(encoder.device),
+        labels=torch.tensor([images.labels[i] for i in rows], dtype=torch.int64, device=encoder.device),
+        ids=tuple(images.ids[i] for i in rows),
+        rng=tuple(_stream(probe, images.ids[i]) for i in rows),
+    )
+    found = _as_arrays(probe, probe.measure(encoder, batch))
+    for name, value in found.items():
+        _check_shape(probe, name, value, size)
+    return found if probe.per == "set" else {name: value[: last - first] for name, value in found.items()}
+
+
+def _stream(probe: Probe, image_id: str) -> torch.Generator:
+    return torch.Generator().manual_seed(stream_key("probe", probe.seed, image_id) & (2**63 - 1))
+
+
+def _as_arrays(probe: Probe, found: Any) -> dict[str, np.ndarray]:
+    kind = type(probe).__name__
+    if not isinstance(found, Mapping) or set(found) != set(probe.outputs):
+        got = ", ".join(map(str, found)) if isinstance(found, Mapping) else type(found).__name__
+        raise BadInput(f"{kind}.measure returned {got}, but its outputs are {', '.join(probe.outputs)}")
+    arrays = {}
+    for name, output in probe.outputs.items():
+        value = found[name]
+        value = value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else np.asarray(value)
+        arrays[name] = value.astype(object if output.dtype == "str" else output.dtype)
+    return arrays
+
+
+def _check_shape(probe: Probe, name: str, value: np.ndarray, n: int) -> None:
+    output = probe.outputs[name]
+    want = len(output.dims) + (probe.per == "image")
+    if value.ndim != want or (probe.per == "image" and len(value) != n):
+        dims = ", ".join((("image",) if probe.per == "image" else ()) + output.dims)
+        raise BadInput(
+            f"{type(probe).__name__}.measure returned {name!r} of shape {value.shape} for {n} images; "
+            f"its dimensions are ({dims})"
+        )
+
+
+def _join(parts: list[np.ndarray], probe: Probe) -> np.ndarray:
+    return parts[0] if probe.per == "set" else np.concatenate(parts)

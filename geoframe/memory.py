@@ -1,0 +1,58 @@
+"""Micro-batch from a memory cap: a function of the encoder and the cap alone, never of free memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from geoframe.loaded import LoadedEncoder
+
+MEMORY_CAP = {"cpu": 256 * 2**20, "cuda": 2 * 2**30}
+LARGEST_BATCH = 513
+# input, output and one temporary of the widest layer, each of which may exist twice (layout copies)
+_COPIES = 3
+
+
+def _bytes(value: Any) -> int:
+    if isinstance(value, torch.Tensor):
+        return value.numel() * value.element_size()
+    if isinstance(value, tuple | list):
+        return sum(_bytes(v) for v in value)
+    return 0
+
+
+def sample_bytes(encoder: LoadedEncoder) -> int:
+    """Estimate the peak memory of one image in a forward pass, from the widest module's input and output."""
+    shape = (1, *encoder.input_shape)
+    widest = [_bytes(torch.empty(shape, device="meta")) * 2]
+
+    def watch(_module: torch.nn.Module, inputs: Any, output: Any) -> None:
+        widest.append(_bytes(inputs) + _bytes(output))
+
+    hooks = [m.register_forward_hook(watch) for m in encoder.network.modules() if not list(m.children())]
+    try:
+        encoder.features(torch.full(shape, 0.5, dtype=encoder.dtype, device=encoder.device))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return _COPIES * max(widest)
+
+
+def choose_micro_batch(encoder: LoadedEncoder, memory: int | None = None) -> tuple[int, int]:
+    """Choose the number of images in a forward pass.
+
+    Parameters
+    ----------
+    encoder : LoadedEncoder
+    memory : int or None
+        Cap in bytes on activations; None takes 256 MiB on a CPU (larger batches are slower there: they
+        fall out of the cache) and 2 GiB on a GPU.
+
+    Returns
+    -------
+    micro_batch, memory : int
+        At least 3 (an image and one antipodal pair), at most 513.
+    """
+    cap = memory or MEMORY_CAP.get(encoder.device.type, MEMORY_CAP["cuda"])
+    return max(3, min(LARGEST_BATCH, cap // encoder.sample_bytes)), cap

@@ -1,0 +1,74 @@
+"""The one place that fixes how torch computes while something is measured, and restores it after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+
+def _precision_switches() -> list[Any]:
+    """Return the backends whose float32 may silently be computed as TF32 or bfloat16."""
+    backends = torch.backends
+    return [
+        backends.cuda.matmul,
+        backends.cudnn.conv,  # type: ignore[attr-defined]  # absent from torch's own stubs
+        backends.cudnn.rnn,
+        backends.mkldnn.matmul,  # type: ignore[attr-defined]
+        backends.mkldnn.conv,  # type: ignore[attr-defined]
+        backends.mkldnn.rnn,  # type: ignore[attr-defined]
+    ]
+
+
+@contextmanager
+def _attribute(owner: Any, name: str, value: Any) -> Iterator[None]:
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+@contextmanager
+def _mha_fastpath_off() -> Iterator[None]:
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)
+
+
+@contextmanager
+def exact_numerics() -> Iterator[None]:
+    """Full float32 everywhere, kernels that have forward-mode derivatives, no autograd graph.
+
+    TF32 is off (cuDNN convolutions use it by default). Attention runs as plain matrix products, in the
+    numerator and the denominator alike, since the fused kernels and the fast path of a frozen
+    `nn.MultiheadAttention` have no forward-mode derivative. A probe that needs reverse mode wraps its
+    own part in `torch.enable_grad()`. All settings are restored on leaving, also after an error.
+    """
+    with ExitStack() as stack:
+        for backend in _precision_switches():
+            stack.enter_context(_attribute(backend, "fp32_precision", "ieee"))
+        stack.enter_context(_attribute(torch.backends.cudnn, "benchmark", False))
+        stack.enter_context(_attribute(torch.backends.cudnn, "deterministic", True))
+        stack.enter_context(_mha_fastpath_off())
+        stack.enter_context(sdpa_kernel(SDPBackend.MATH))
+        stack.enter_context(torch.no_grad())
+        yield
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Run with `count` CPU threads: another number of threads gives other last bits."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

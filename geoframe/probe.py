@@ -1,0 +1,108 @@
+"""`Probe`: one measurement, encoder × images → named, dimensioned arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+
+import attrs
+
+from geoframe.spec import Spec
+
+if TYPE_CHECKING:
+    import torch
+
+    from geoframe.loaded import LoadedEncoder
+
+P = TypeVar("P", bound="Probe")
+
+
+def _names(dims: Sequence[str]) -> tuple[str, ...]:
+    return (dims,) if isinstance(dims, str) else tuple(dims)
+
+
+@attrs.frozen
+class Output:
+    """Declaration of one variable that a probe returns.
+
+    Attributes
+    ----------
+    dims : tuple of str
+        Dimensions after `image` (which is implied unless the probe is `per = "set"`).
+    units, long_name : str
+        Stored with the variable; the long name defaults to the variable's name.
+    dtype : str
+        numpy dtype in the store. Missing values are NaN, −1, False or "".
+    """
+
+    dims: tuple[str, ...] = attrs.field(default=(), converter=_names)
+    units: str = attrs.field(default="1", kw_only=True)
+    long_name: str = attrs.field(default="", kw_only=True)
+    dtype: str = attrs.field(default="float64", kw_only=True)
+
+
+@attrs.define
+class Batch:
+    """The images that one call of `Probe.measure` sees.
+
+    Attributes
+    ----------
+    images : torch.Tensor
+        (image, channel, height, width), raw [0, 1] pixels, on the encoder's device.
+    labels : torch.Tensor
+        (image,), int64, −1 where unknown, on the encoder's device.
+    ids : tuple of str
+        Image ids.
+    rng : tuple of torch.Generator
+        One CPU stream an image, keyed by the probe's seed and the image's id.
+    """
+
+    images: torch.Tensor
+    labels: torch.Tensor
+    ids: tuple[str, ...]
+    rng: tuple[torch.Generator, ...]
+
+
+@attrs.frozen(kw_only=True, slots=False, eq=False)
+class Probe(Spec):
+    """One measurement. A subclass declares `version` and `outputs`, and implements `measure`.
+
+    The base does batching, device, precision, seeds, labelling, checks and storage. Change `version`
+    whenever the numbers change.
+
+    Attributes
+    ----------
+    seed : int
+        Seed of everything random in the measurement.
+    """
+
+    kind: ClassVar[str] = "probe"
+    outputs: ClassVar[Mapping[str, Output]] = {}
+    needs: ClassVar[frozenset[str] | set[str]] = frozenset()
+    per: ClassVar[Literal["image", "set"]] = "image"
+    images_per_call: ClassVar[int | None] = None
+    images_per_block: ClassVar[int] = 64
+
+    seed: int = attrs.field(default=0, validator=attrs.validators.instance_of(int))
+
+    def measure(self, encoder: LoadedEncoder, batch: Batch) -> Mapping[str, Any]:
+        """Measure a batch.
+
+        Returns
+        -------
+        mapping of str to tensor or array
+            For each declared output, shape (image, *dims), or (*dims) for a probe that is `per = "set"`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not implement measure()")
+
+    def coords(self) -> Mapping[str, Sequence[Any]]:
+        """Coordinates of the outputs' own dimensions; a dimension left out is numbered from 0."""
+        return {}
+
+    def forward_passes(self) -> float:
+        """Return the planned cost of one image, in forward passes (for progress and `--dry-run`)."""
+        return 1.0
+
+    def smoke(self: P) -> P:
+        """Return the smallest version of this measurement that runs all of its code (preset `smoke`)."""
+        return self

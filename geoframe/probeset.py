@@ -1,0 +1,94 @@
+"""`ProbeSet`: a fixed, labelled collection of images in [0, 1], each with a stable id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import attrs
+
+from geoframe.encoder import Coord, Shape
+from geoframe.spec import Spec, array_digest
+
+if TYPE_CHECKING:
+    import torch
+
+
+@attrs.frozen
+class Record:
+    """One image before it is framed: id, label (−1 where unknown) and a PIL image or a tensor.
+
+    A tensor is float32 in [0, 1], (channel, height, width), and is taken as it is.
+    """
+
+    id: str
+    label: int
+    image: Any
+
+
+@attrs.define(slots=False)
+class Images:
+    """A probe set loaded at one input shape.
+
+    Attributes
+    ----------
+    ids : tuple of str
+        Stable, unique ids; an image's random directions are keyed by its id.
+    labels : tuple of int
+        Class labels; −1 where unknown.
+    pixels : torch.Tensor
+        (image, channel, height, width), float32 in [0, 1], on the CPU.
+    """
+
+    ids: tuple[str, ...]
+    labels: tuple[int, ...]
+    pixels: torch.Tensor
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of the pixels that were really loaded."""
+        return array_digest(self.pixels)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@attrs.frozen(kw_only=True, slots=False, eq=False)
+class ProbeSet(Spec):
+    """Which images are measured. Subclasses implement `records` (and `count` where it is known early).
+
+    Framing, one for all encoders of a study: an image of the encoder's size is taken as it is; any other is
+    resized (bicubic, antialiased) until its shorter side is 256/224 of the input's, then centre-cropped.
+    """
+
+    kind: ClassVar[str] = "probeset"
+
+    @property
+    def coords(self) -> dict[str, Coord]:
+        """Labels that stand beside the set's name in the results (blur sigma, split, seed …)."""
+        return {}
+
+    def count(self) -> int | None:
+        """Return the number of images if it is known without reading data, else None."""
+        return None
+
+    def records(self) -> Iterator[Record]:
+        """Yield the images in their fixed order, each as large as its source has it."""
+        raise NotImplementedError(f"{type(self).__name__} does not implement records()")
+
+    def source_digest(self) -> str | None:
+        """Cheap digest of the source files, without decoding; None where there is none."""
+        return None
+
+    def smoke(self) -> ProbeSet:
+        """Return the set that preset `smoke` measures: one photograph."""
+        from geoframe.probesets.photos import Photos
+
+        return Photos(names=("astronaut",), name=self.label)
+
+    def load(self, shape: Shape) -> Images:
+        """Load every image at `shape` (channel, height, width)."""
+        from geoframe.probesets.frame import load_framed
+
+        return load_framed(self, shape)

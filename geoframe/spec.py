@@ -1,0 +1,148 @@
+"""Frozen specifications: what they are called, and the key that stands for the numbers they determine.
+
+A spec (encoder, probe set, probe) is an immutable attrs class. Its key is a digest of every field
+that can change a number, through nested specs, by value; names are left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from enum import Enum
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import attrs
+
+from geoframe.errors import BadInput
+
+KEY_VERSION = 1
+S = TypeVar("S", bound="Spec")
+
+
+def unkeyed(**kwargs: Any) -> Any:
+    """Make an attrs field that changes no number and so stays out of the key."""
+    return attrs.field(metadata={"keyed": False}, **kwargs)
+
+
+def _is_tensor(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "untyped_storage")
+
+
+def array_digest(array: Any) -> str:
+    """Digest of an array's dtype, shape and bytes (a numpy array or a torch tensor)."""
+    import numpy as np
+
+    if _is_tensor(array):
+        array = array.detach().cpu().contiguous().numpy()
+    array = np.ascontiguousarray(array)
+    head = f"{array.dtype.str}{array.shape}".encode()
+    return hashlib.blake2b(head + array.tobytes(), digest_size=16).hexdigest()
+
+
+def type_name(cls: type) -> str:
+    """Name of a type as it enters keys: stable for classes of a study file loaded by path."""
+    module = cls.__module__
+    return cls.__qualname__ if module.startswith("geoframe_file_") else f"{module}.{cls.__qualname__}"
+
+
+def canonical(value: Any, where: str = "value") -> Any:
+    """Turn a field's value into JSON that stands for it; what can't be keyed is an error."""
+    if isinstance(value, Spec):
+        return value.identity()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return float(value).hex()
+    if isinstance(value, bytes):
+        return {"bytes": hashlib.blake2b(value, digest_size=16).hexdigest()}
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, Mapping):
+        return {str(k): canonical(v, f"{where}[{k!r}]") for k, v in sorted(value.items(), key=lambda i: str(i[0]))}
+    if isinstance(value, tuple | list):
+        return [canonical(v, f"{where}[{i}]") for i, v in enumerate(value)]
+    if isinstance(value, frozenset | set):
+        return sorted(canonical(v, where) for v in value)
+    if type(value).__module__ == "numpy" and hasattr(value, "tobytes") or _is_tensor(value):
+        return {"array": array_digest(value)}
+    raise BadInput(
+        f"{where} is a {type(value).__name__}, which can't be keyed: use numbers, strings, paths, "
+        "tuples, mappings, arrays or specs, or mark the field geoframe.unkeyed() if it changes no number"
+    )
+
+
+def digest(value: Any, where: str = "value") -> str:
+    """Digest (32 hex digits) of anything `canonical` accepts."""
+    text = json.dumps(canonical(value, where), sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _own_fields_are_attrs(cls: type) -> bool:
+    annotated = {n for n, t in cls.__dict__.get("__annotations__", {}).items() if "ClassVar" not in str(t)}
+    return annotated <= {a.name for a in getattr(cls, "__attrs_attrs__", ())} and "__attrs_attrs__" in cls.__dict__
+
+
+@attrs.frozen(kw_only=True, slots=False, eq=False)
+class Spec:
+    """Base of encoders, probe sets and probes.
+
+    Attributes
+    ----------
+    name : str or None
+        What the object is called in results and figures; not part of the key.
+    """
+
+    version: ClassVar[str] = "1"
+    kind: ClassVar[str] = "spec"
+
+    name: str | None = unkeyed(default=None)
+
+    def __attrs_post_init__(self) -> None:
+        self.check_frozen()
+
+    def default_name(self) -> str:
+        """Name used where none was given."""
+        return type(self).__name__.lower()
+
+    @property
+    def label(self) -> str:
+        """The name given, or the default one."""
+        return self.name or self.default_name()
+
+    def identity(self) -> dict[str, Any]:
+        """Everything that determines numbers, as JSON: type, version and keyed fields."""
+        fields = {
+            f.name: canonical(getattr(self, f.name), f"{type(self).__name__}.{f.name}")
+            for f in attrs.fields(type(self))
+            if f.metadata.get("keyed", True)
+        }
+        return {"type": type_name(type(self)), "version": self.version, "fields": fields}
+
+    @cached_property
+    def key(self) -> str:
+        """Digest of `identity`: equal keys mean equal numbers."""
+        return digest({"key_version": KEY_VERSION, **self.identity()})
+
+    def check_frozen(self) -> None:
+        """Refuse a subclass whose own fields were never turned into attrs fields."""
+        cls = type(self)
+        if not _own_fields_are_attrs(cls):
+            raise BadInput(f"{cls.__name__} ({cls.__module__}) is missing a decorator: put @attrs.frozen(kw_only=True) above the class")
+
+    def evolve(self: S, **changes: Any) -> S:
+        """Return a copy with some fields changed; an unknown field is an error that suggests near ones."""
+        from geoframe.errors import did_you_mean
+
+        known = [f.alias for f in attrs.fields(type(self)) if f.init]
+        for field in changes:
+            if field not in known:
+                raise BadInput(f"{type(self).__name__} has no field {field!r}{did_you_mean(field, known)}")
+        try:
+            return attrs.evolve(self, **changes)
+        except (TypeError, ValueError) as error:
+            raise BadInput(f"{type(self).__name__}: {error}") from error
