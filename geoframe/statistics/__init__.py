@@ -1,0 +1,1 @@
+"""Statistics of stored results: arrays below, labelled datasets above. No torch."""
