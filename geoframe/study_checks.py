@@ -1,0 +1,113 @@
+"""What a study's class body may hold: checks that name the class, the field, and what to do."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from geoframe.encoder import Encoder
+from geoframe.errors import BadInput, did_you_mean
+from geoframe.overrides import Fields
+from geoframe.probe import Probe
+from geoframe.probeset import ProbeSet
+from geoframe.spec import Spec
+
+FILE_MODULE = "geoframe_file_"
+
+BELONGS: dict[str, Callable[[object], bool]] = {
+    "encoders": lambda item: isinstance(item, Encoder),
+    "probesets": lambda item: isinstance(item, ProbeSet),
+    "probes": lambda item: isinstance(item, Probe),
+    "figures": lambda item: isinstance(item, Spec) and hasattr(item, "draw"),
+    "summaries": lambda item: isinstance(item, Spec) and hasattr(item, "compute"),
+}
+_NOUN = {"encoders": "Encoder", "probesets": "ProbeSet", "probes": "Probe", "figures": "Figure", "summaries": "Summary"}
+_REQUIRED = ("encoders", "probesets", "probes")
+KNOWN = (*BELONGS, "presets", "name", "title")
+
+
+def check_items(field: str, items: object, where: str) -> None:
+    """Refuse a field that isn't a tuple, and items of the wrong kind."""
+    if not isinstance(items, tuple | list):
+        hint = f"; write {field} = (…,)" if BELONGS[field](items) else ""
+        raise BadInput(f"{where}: field {field!r} must be a tuple, not {type(items).__name__}{hint}")
+    for item in items:
+        if isinstance(item, type):
+            raise BadInput(f"{where}: field {field!r} holds the class {item.__name__}: write {item.__name__}(…)")
+        if not BELONGS[field](item):
+            raise BadInput(f"{where}: field {field!r} holds {item!r:.80}, which is not a {_NOUN[field]}")
+
+
+def where_of(cls: type) -> str:
+    """Class and file, for messages; a file loaded by path is named by whoever loads it."""
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    return f"study {cls.__name__}" + (f" in {file}" if file and not cls.__module__.startswith(FILE_MODULE) else "")
+
+
+def check_names(cls: type, where: str) -> None:
+    """Refuse anything in a class body that is no field of a study."""
+    own = {*cls.__dict__, *inspect.get_annotations(cls)}
+    for field in sorted(own):
+        if not (field.startswith("__") and field.endswith("__")) and field not in KNOWN:
+            raise BadInput(f"{where}: no field {field!r}{did_you_mean(field, KNOWN)}")
+        if field in KNOWN and field not in cls.__dict__:
+            raise BadInput(f"{where}: field {field!r} is annotated but has no value")
+
+
+def check_texts(cls: Any, where: str) -> None:
+    """Refuse a name that can't name a folder, and a title that isn't text."""
+    for field in ("name", "title"):
+        if not isinstance(getattr(cls, field), str):
+            raise BadInput(f"{where}: field {field!r} must be a string, not {type(getattr(cls, field)).__name__}")
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", cls.name):
+        raise BadInput(f"{where}: name {cls.name!r} must be letters, digits and _ . + - (it names a folder)")
+
+
+def check_distinct(fields: Fields, where: str) -> None:
+    """Refuse equal labels within encoders, within probe sets, and among what becomes nodes of the results."""
+    groups = {
+        "encoders": fields["encoders"],
+        "probe sets": fields["probesets"],
+        "probes and summaries": (*fields["probes"], *fields["summaries"]),
+    }
+    for noun, items in groups.items():
+        seen: set[str] = set()
+        for label in (item.label for item in items):
+            if label in seen:
+                raise BadInput(f"{where}: two {noun} are called {label!r}: give one of them another name=")
+            seen.add(label)
+    for label in (item.label for item in groups["probes and summaries"]):
+        if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", label):
+            raise BadInput(
+                f"{where}: name {label!r} must be letters, digits and _ . + - (it names a node of the results)"
+            )
+
+
+def check_runnable(fields: Fields, where: str) -> None:
+    """Refuse a study with nothing to measure, or whose labels clash."""
+    for field in _REQUIRED:
+        if not fields[field]:
+            raise BadInput(f"{where} has no {field}: nothing to measure")
+    check_distinct(fields, where)
+
+
+def merged_presets(cls: type, where: str) -> dict[str, dict[str, Any]]:
+    """The class's own presets over those of its bases, override by override."""
+    own = cls.__dict__.get("presets", {})
+    if not isinstance(own, Mapping) or not all(isinstance(changes, Mapping) for changes in own.values()):
+        raise BadInput(f"{where}: presets must map names to mappings: {{'quick': {{'probes.ratio.directions': 32}}}}")
+    if "paper" in own:
+        raise BadInput(f"{where}: preset 'paper' is the class body itself: put its values there")
+    for preset, changes in own.items():
+        for path in changes:
+            if not isinstance(path, str) or path.partition(".")[0] not in BELONGS:
+                head = str(path).partition(".")[0]
+                raise BadInput(f"{where}: preset {preset!r}: no field {head!r}{did_you_mean(head, BELONGS)}")
+    merged: dict[str, dict[str, Any]] = {}
+    for presets in (*(getattr(base, "presets", {}) for base in reversed(cls.__bases__)), own):
+        for preset, changes in presets.items():
+            merged[preset] = {**merged.get(preset, {}), **changes}
+    return merged
