@@ -20,7 +20,7 @@ CIFAR_SCALES: tuple[float, ...] = tuple(10 ** (-2.85 + k / 4) for k in range(17)
 
 NOISE_PAIRS = 2  # antipodal pairs whose displacements are repeated in float64
 NOISE_ENOUGH = 0.1  # of the limit: below it, noise is carried along instead of measured
-GAP_STEP = 1e-5  # raw-pixel L2, in float64
+GAP_STEP = 1e-6  # raw-pixel L2, in float64
 
 
 def _floats(values: Sequence[float] | float) -> tuple[float, ...]:
@@ -80,7 +80,7 @@ class RatioProbe(Probe):
         "valid": Output(("scale",), dtype="bool", long_name="noise within the limit and values finite"),
         "prediction": Output(units="squared feature L2 / η²", long_name="linear prediction m̃_η / η²"),
         "prediction_se": Output(units="squared feature L2 / η²", long_name="standard error of the prediction"),
-        "derivative_gap": Output(long_name="relative difference of derivative and central difference"),
+        "derivative_gap": Output(long_name="relative difference of derivative and one-sided differences at the image"),
     }
 
     scales: tuple[float, ...] = attrs.field(

@@ -1,0 +1,57 @@
+"""Responses and predictions against plain loops; independence of the block size."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.networks import SHAPE, relu_net
+
+from geoframe.geometry.directions import unit_directions
+from geoframe.geometry.pushforward import pushforward
+from geoframe.geometry.response import blocks_of, even_blocks, linear_predictions, pair_responses
+
+SCALES = (0.01, 1.0, 30.0)
+
+
+def draw(start: int, stop: int) -> torch.Tensor:
+    return unit_directions(SHAPE, 0, "x", start, stop).double()
+
+
+@given(total=st.integers(1, 3000), largest=st.integers(1, 600))
+def test_even_blocks_cover_with_less_than_a_row_of_padding_each(total: int, largest: int) -> None:
+    size = even_blocks(total, largest)
+    blocks = math.ceil(total / size)
+    assert 1 <= size <= largest
+    assert blocks == math.ceil(total / largest) or size == largest
+    assert blocks * size - total < blocks
+
+
+@given(total=st.integers(1, 40), size=st.integers(1, 12))
+def test_blocks_have_one_shape_and_lose_nothing(total: int, size: int) -> None:
+    found = list(blocks_of(draw, total, size))
+    assert {tuple(block.shape) for _, block in found} == {(size, *SHAPE)}
+    kept = torch.cat([block[: rows.stop - rows.start] for rows, block in found])
+    assert torch.equal(kept, draw(0, total))
+
+
+@given(block=st.integers(1, 9))
+def test_responses_are_those_of_a_plain_loop_whatever_the_block(block: int) -> None:
+    phi, x = relu_net().double().requires_grad_(False), torch.rand(1, *SHAPE, dtype=torch.float64)
+    response, level = pair_responses(phi, x, draw, 7, SCALES, block)
+    for row, u in enumerate(draw(0, 7)):
+        for column, scale in enumerate(SCALES):
+            moves = [(phi(x + sign * scale * u) - phi(x)).square().sum() for sign in (1, -1)]
+            torch.testing.assert_close(response[row, column], sum(moves) / (2 * scale**2), rtol=1e-9, atol=0)
+    ends = [phi(x + sign * SCALES[2] * draw(0, 7)).square().sum(1).mean() for sign in (1, -1)]
+    torch.testing.assert_close(level[2], phi(x).square().sum() + sum(ends) / 2, rtol=1e-9, atol=0)
+
+
+@given(block=st.integers(1, 9))
+def test_predictions_are_those_of_the_full_jacobian_whatever_the_block(block: int) -> None:
+    phi, x = relu_net().double().requires_grad_(False), torch.rand(1, *SHAPE, dtype=torch.float64)
+    jacobian = torch.autograd.functional.jacobian(lambda t: phi(t)[0], x).flatten(1)
+    found = linear_predictions(lambda a, b: pushforward(phi, a, b), x, draw, 5, block)
+    torch.testing.assert_close(found, (draw(0, 5).flatten(1) @ jacobian.T).square().sum(1), rtol=1e-9, atol=0)
