@@ -125,7 +125,7 @@ def test_a_broken_plugin_is_reraised_when_asked_for(site):
     site("geo-test-broken", "geo_test_broken", BROKEN, point="broken")
     registry = gf.Registry.discover()
     for name in ("broken", "geo-test-broken", "Geo_Test.Broken"):
-        with pytest.raises(gf.BadInput, match="geo-test-broken 1.2 is broken .*RuntimeError: no luck") as caught:
+        with pytest.raises(gf.BadInput, match=r"geo-test-broken 1\.2 is broken .*RuntimeError: no luck") as caught:
             registry.plugin(name)
         assert isinstance(caught.value.__cause__, RuntimeError)
     with pytest.raises(gf.UnknownName, match=r"no probe 'norm'.*geo-test-broken 1\.2 is broken") as caught:
@@ -144,8 +144,8 @@ def test_a_missing_module_is_a_broken_plugin(site):
     [
         (offering("norm"), "must yield geoframe.Entry, not str"),
         (offering(None), "must yield geoframe.Entry, not NoneType"),
-        (SimpleNamespace(geoframe_probes=lambda: []), "no hook: is @geoframe.hookimpl missing"),
-        (SimpleNamespace(geoframe_probez=gf.hookimpl(lambda: [])), "no hook 'geoframe_probez'; did you mean"),
+        (SimpleNamespace(geoframe_probes=list), "no hook: is @geoframe.hookimpl missing"),
+        (SimpleNamespace(geoframe_probez=gf.hookimpl(list)), "no hook 'geoframe_probez'; did you mean"),
         (SimpleNamespace(geoframe_probes=gf.hookimpl(lambda wish: [])), "wish"),
         (SimpleNamespace(geoframe_probes=gf.hookimpl(lambda: None)), "not iterable"),
         (SimpleNamespace(geoframe_probes=gf.hookimpl(lambda: 1 / 0)), "ZeroDivisionError"),
@@ -236,7 +236,7 @@ def test_the_environment_restricts_which_plugins_load(site, monkeypatch, value, 
 def test_a_restriction_that_names_nothing_installed_is_an_error(site, monkeypatch):
     site("geo-test-a", "geo_test_a", hooks("first"))
     monkeypatch.setenv("GEOFRAME_PLUGINS", "geo-test-b")
-    with pytest.raises(gf.UnknownName, match="GEOFRAME_PLUGINS names 'geo-test-b'.*did you mean 'geo-test-a'"):
+    with pytest.raises(gf.UnknownName, match=r"GEOFRAME_PLUGINS names 'geo-test-b'.*did you mean 'geo-test-a'"):
         gf.Registry.discover()
     assert gf.Registry.discover(only=["geo-test-a"]).find("probe", "first")
 

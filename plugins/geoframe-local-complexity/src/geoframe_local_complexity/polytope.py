@@ -15,7 +15,8 @@ def orthonormal_frame(dim: int, n: int, rng: torch.Generator) -> torch.Tensor:
     """
     gaussian = torch.randn(dim, n, generator=rng, dtype=torch.float64)
     q, r = torch.linalg.qr(gaussian)
-    return (q * torch.sign(torch.diagonal(r))).T  # without the signs Q would not be uniform
+    signed: torch.Tensor = q * torch.sign(torch.diagonal(r))  # without the signs Q would not be uniform
+    return signed.T
 
 
 def vertices(x: torch.Tensor, frame: torch.Tensor, radius: float) -> torch.Tensor:

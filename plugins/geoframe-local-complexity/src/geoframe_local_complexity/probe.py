@@ -104,4 +104,5 @@ def _equal_chunks(points: torch.Tensor, size: int) -> list[torch.Tensor]:
 
     size = max(1, min(size, len(points)))
     missing = -len(points) % size
-    return list(torch.cat([points, points[-1:].expand(missing, *points.shape[1:])]).split(size))
+    padded = torch.cat([points, points[-1:].expand(missing, *points.shape[1:])])
+    return [padded[start : start + size] for start in range(0, len(padded), size)]
