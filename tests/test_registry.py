@@ -144,8 +144,8 @@ def test_a_missing_module_is_a_broken_plugin(site):
     [
         (offering("norm"), "must yield geoframe.Entry, not str"),
         (offering(None), "must yield geoframe.Entry, not NoneType"),
-        (SimpleNamespace(geoframe_probes=list), "no hook: is @geoframe.hookimpl missing"),
-        (SimpleNamespace(geoframe_probez=gf.hookimpl(list)), "no hook 'geoframe_probez'; did you mean"),
+        (SimpleNamespace(geoframe_probes=lambda: iter(())), "no hook: is @geoframe.hookimpl missing"),
+        (SimpleNamespace(geoframe_probez=gf.hookimpl(lambda: iter(()))), "no hook 'geoframe_probez'; did you mean"),
         (SimpleNamespace(geoframe_probes=gf.hookimpl(lambda wish: [])), "wish"),
         (SimpleNamespace(geoframe_probes=gf.hookimpl(lambda: None)), "not iterable"),
         (SimpleNamespace(geoframe_probes=gf.hookimpl(lambda: 1 / 0)), "ZeroDivisionError"),
