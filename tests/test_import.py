@@ -13,14 +13,8 @@ import pytest
 import geoframe
 
 HEAVY = ("torch", "torchvision", "timm", "matplotlib", "xarray", "zarr", "scipy", "numpy", "PIL")
-SPECS_WITHOUT_TORCH = (
-    "geoframe.plugins",
-    "geoframe.registry",
-    "geoframe.builtin",
-    "geoframe.encoder",
-    "geoframe.probeset",
-    "geoframe.probe",
-)
+WITH_TORCH = {"geoframe.loaded", "geoframe.measuring", "geoframe.runner"}
+WITHOUT_TORCH = sorted({*geoframe._PUBLIC, "geoframe.builtin", "geoframe.cli"} - WITH_TORCH)
 
 
 def loaded_by(code: str) -> tuple[set[str], float]:
@@ -43,9 +37,13 @@ def test_import_geoframe_is_light():
     assert seconds < 0.3
 
 
-@pytest.mark.parametrize("module", SPECS_WITHOUT_TORCH)
-def test_specs_load_without_torch(module):
-    assert not loaded_by(f"import {module}")[0]
+@pytest.mark.parametrize("module", WITHOUT_TORCH)
+def test_specs_figures_and_the_command_line_load_without_torch(module):
+    assert not loaded_by(f"import {module}")[0] & {"torch", "torchvision", "timm"}
+
+
+def test_the_command_line_loads_nothing_heavy():
+    assert not loaded_by("import geoframe.cli")[0]
 
 
 def test_listing_what_is_registered_loads_nothing_heavy():
