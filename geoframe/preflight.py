@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import torch
 
-from geoframe.errors import EncoderRefused
+from geoframe.errors import EncoderRefused, GeoframeError
 from geoframe.geometry.directions import unit_directions
 from geoframe.geometry.pushforward import central_difference
 from geoframe.loaded import LoadedEncoder
@@ -21,12 +21,24 @@ def check_finite(encoder: LoadedEncoder, pixels: torch.Tensor) -> None:
     """Refuse an encoder whose features of the images themselves aren't finite."""
     for start in range(0, len(pixels), max(1, encoder.micro_batch)):
         chunk = pixels[start : start + max(1, encoder.micro_batch)].to(encoder.device)
-        bad = (~torch.isfinite(encoder.features(chunk)).all(1)).nonzero()
+        bad = (~torch.isfinite(_features(encoder, chunk)).all(1)).nonzero()
         if len(bad):
             raise EncoderRefused(
                 f"encoder {encoder.label!r} returns NaN or infinite features for image {start + int(bad[0])}: "
                 "check its weights and its normalisation (mean, std)"
             )
+
+
+def _features(encoder: LoadedEncoder, images: torch.Tensor) -> torch.Tensor:
+    try:
+        return encoder.features(images)
+    except (GeoframeError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:  # whatever a stranger's forward may raise
+        reason = str(error).strip().splitlines() or [type(error).__name__]
+        raise EncoderRefused(
+            f"encoder {encoder.label!r} fails on images of shape {encoder.input_shape}: {reason[0]}"
+        ) from error
 
 
 def check_behaviour(encoder: LoadedEncoder, image: torch.Tensor) -> None:

@@ -84,13 +84,13 @@ def noise_fractions(
     Returns
     -------
     array (scale,)
-        Noise energy over measured energy; infinite where the measured energy is 0.
+        Noise energy over measured energy; infinite where the measured energy is 0 or overflowed.
     """
     fractions = np.full(len(scales), np.inf)
     relative: float | None = None
     for i in np.argsort(scales, kind="stable"):
         noise = measure(float(scales[i])) if relative is None else relative * level[i]
-        if energy[i] > 0:
+        if 0 < energy[i] < np.inf:
             fractions[i] = noise / energy[i]
         if relative is None and fractions[i] < enough:
             relative = noise / float(level[i])

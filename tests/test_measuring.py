@@ -1,0 +1,202 @@
+"""What the base does for every probe: batches, padding, seeds, labels, checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+from tests.networks import loaded, relu_net, some_images
+
+import geoframe as gf
+from geoframe import measuring
+from geoframe.errors import BadInput
+from geoframe.probeset import Images
+
+
+@attrs.frozen(kw_only=True)
+class FeatureNorm(gf.Probe):
+    """Length of the feature vector."""
+
+    version = "1"
+    outputs = {"norm": gf.Output(dims=(), units="feature L2")}
+
+    def measure(self, encoder: Any, batch: gf.Batch) -> Mapping[str, Any]:
+        return {"norm": encoder.features(batch.images).norm(dim=1)}
+
+
+@attrs.frozen(kw_only=True)
+class Jittered(gf.Probe):
+    """Needs randomness and an extra dimension."""
+
+    draws: int = 3
+    images_per_block = 4
+    outputs = {"value": gf.Output(dims=("draw",)), "first": gf.Output(dtype="bool"), "word": gf.Output(dtype="str")}
+
+    def coords(self) -> Mapping[str, Any]:
+        return {"draw": [f"d{i}" for i in range(self.draws)]}
+
+    def measure(self, encoder: Any, batch: gf.Batch) -> Mapping[str, Any]:
+        noise = torch.stack([torch.rand(self.draws, generator=g) for g in batch.rng])
+        return {
+            "value": encoder.features(batch.images)[:, :1] + noise,
+            "first": noise[:, 0] > 0.5,
+            "word": [f"<{i}>" for i in batch.ids],
+        }
+
+
+@attrs.frozen(kw_only=True)
+class Spread(gf.Probe):
+    """Measures the set as a whole."""
+
+    per = "set"
+    outputs = {"spread": gf.Output(dims=("feature",))}
+
+    def measure(self, encoder: Any, batch: gf.Batch) -> Mapping[str, Any]:
+        return {"spread": encoder.features(batch.images).var(0)}
+
+
+def measured(probe: gf.Probe, images: Images, micro_batch: int = 8) -> xr.Dataset:
+    encoder = loaded(relu_net())
+    chosen = measuring.Settings(**{**measuring.choose_settings(encoder).to_json(), "micro_batch": micro_batch})
+    parts = [
+        measuring.measure_block(probe, encoder, images, start, stop, chosen)
+        for start, stop in measuring.blocks(probe, len(images))
+    ]
+    return measuring.concat_blocks(parts)
+
+
+def test_the_smallest_probe() -> None:
+    images = some_images(5)
+    found = measured(FeatureNorm(), images)
+    assert found["norm"].dims == ("image",)
+    assert found["norm"].attrs == {"long_name": "norm", "units": "feature L2"}
+    want = relu_net()(images.pixels).norm(dim=1).detach().numpy()
+    np.testing.assert_allclose(found["norm"], want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("micro_batch", [3, 4, 64])
+def test_random_streams_do_not_depend_on_the_batch(micro_batch: int) -> None:
+    images = some_images(10)
+    one, other = measured(Jittered(), images), measured(Jittered(), images, micro_batch)
+    np.testing.assert_allclose(one["value"], other["value"], rtol=1e-5)
+    np.testing.assert_array_equal(one["first"], other["first"])
+    assert one["draw"].values.tolist() == ["d0", "d1", "d2"]
+    assert one["word"].values.tolist() == [f"<{i}>" for i in range(10)]
+    assert len(np.unique(one["value"] - one["value"].isel(draw=0))) > 20
+    assert not np.allclose(one["value"], measured(Jittered(seed=1), images)["value"])
+
+
+def test_the_last_batch_is_padded_so_that_all_have_one_size() -> None:
+    sizes = []
+
+    class Watch(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            sizes.append(len(x))
+            return x.flatten(1)
+
+    encoder = loaded(Watch())
+    chosen = measuring.Settings(**{**measuring.choose_settings(encoder).to_json(), "micro_batch": 4})
+    sizes.clear()
+    measuring.measure_block(FeatureNorm(), encoder, some_images(6), 0, 6, chosen)
+    assert sizes == [4, 4]
+
+
+def test_a_probe_of_the_whole_set_sees_it_at_once() -> None:
+    images = some_images(100)
+    found = measured(Spread(), images)
+    assert found["spread"].dims == ("feature",)
+    want = relu_net()(images.pixels).var(0).detach().numpy()
+    np.testing.assert_allclose(found["spread"], want, rtol=1e-4)
+
+
+class Forgot(gf.Probe):
+    outputs = {"x": gf.Output()}
+
+
+class ForgotField(FeatureNorm):
+    scale: float = 1.0
+
+
+@pytest.mark.parametrize("probe", [Forgot, ForgotField])
+def test_a_forgotten_decorator_is_refused_with_the_hint(probe: type[gf.Probe]) -> None:
+    with pytest.raises(BadInput, match="@attrs.frozen"):
+        probe()
+
+
+@attrs.frozen(kw_only=True)
+class Wrong(gf.Probe):
+    """Returns what it didn't declare."""
+
+    fault: str
+    outputs = {"x": gf.Output(dims=("k",))}
+
+    def measure(self, encoder: Any, batch: gf.Batch) -> Any:
+        n = len(batch.ids)
+        return {
+            "name": {"y": torch.zeros(n, 2)},
+            "dims": {"x": torch.zeros(n)},
+            "length": {"x": torch.zeros(n + 1, 2)},
+            "nothing": None,
+            "coords": {"x": torch.zeros(n, 3)},
+        }[self.fault]
+
+    def coords(self) -> Mapping[str, Any]:
+        return {"k": [0, 1]}
+
+
+@pytest.mark.parametrize("fault", ["name", "dims", "length", "nothing", "coords"])
+def test_what_a_probe_returns_is_checked(fault: str) -> None:
+    with pytest.raises(BadInput, match="Wrong") as caught:
+        measured(Wrong(fault=fault), some_images(2))
+    assert "\n" not in str(caught.value)
+
+
+@attrs.frozen(kw_only=True)
+class Needy(FeatureNorm):
+    """Needs logits and labels."""
+
+    needs = frozenset({"logits", "labels"})
+
+
+def test_needs_are_refused_by_name() -> None:
+    with pytest.raises(BadInput, match=r"Needy needs logits, but encoder 'toy' has no head"):
+        measured(Needy(), some_images(2))
+    encoder = loaded(relu_net(), head=torch.nn.Linear(8, 3))
+    with pytest.raises(BadInput, match="Needy needs labels"):
+        measuring.check_needs(Needy(), encoder, some_images(2))
+
+
+def test_measure_restores_the_state_of_torch() -> None:
+    before = torch.get_num_threads(), torch.is_grad_enabled(), torch.random.get_rng_state()
+    measured(FeatureNorm(), some_images(2))
+    assert before[:2] == (torch.get_num_threads(), torch.is_grad_enabled())
+    assert torch.equal(before[2], torch.random.get_rng_state())
+
+
+def test_settings_survive_json() -> None:
+    chosen = measuring.choose_settings(loaded(relu_net()))
+    assert measuring.Settings.from_json(chosen.to_json()) == chosen
+
+
+def test_an_absent_device_is_one_line() -> None:
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a CUDA device")
+    for name in ("cuda", "cuda:3", "nonsense"):
+        with pytest.raises(BadInput, match="can't be used here") as caught:
+            measuring.resolve_device(name)
+        assert "\n" not in str(caught.value)
+
+
+def test_the_micro_batch_follows_the_cap_and_nothing_else() -> None:
+    from geoframe.memory import choose_micro_batch
+
+    encoder = loaded(torch.nn.Sequential(torch.nn.Conv2d(3, 64, 1), torch.nn.Flatten()), (3, 32, 32))
+    small, large = (choose_micro_batch(encoder, cap)[0] for cap in (8 * 2**20, 32 * 2**20))
+    assert large == pytest.approx(4 * small, rel=0.3)
+    assert choose_micro_batch(encoder, 1)[0] == 3
+    assert choose_micro_batch(encoder, 8 * 2**20)[0] == small
