@@ -7,6 +7,7 @@ that can change a number, through nested specs, by value; names are left out.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 from collections.abc import Mapping
 from enum import Enum
@@ -68,7 +69,7 @@ def canonical(value: Any, where: str = "value") -> Any:
         return [canonical(v, f"{where}[{i}]") for i, v in enumerate(value)]
     if isinstance(value, frozenset | set):
         return sorted(canonical(v, where) for v in value)
-    if type(value).__module__ == "numpy" and hasattr(value, "tobytes") or _is_tensor(value):
+    if (type(value).__module__ == "numpy" and hasattr(value, "tobytes")) or _is_tensor(value):
         return {"array": array_digest(value)}
     raise BadInput(
         f"{where} is a {type(value).__name__}, which can't be keyed: use numbers, strings, paths, "
@@ -83,8 +84,10 @@ def digest(value: Any, where: str = "value") -> str:
 
 
 def _own_fields_are_attrs(cls: type) -> bool:
-    annotated = {n for n, t in cls.__dict__.get("__annotations__", {}).items() if "ClassVar" not in str(t)}
-    return annotated <= {a.name for a in getattr(cls, "__attrs_attrs__", ())} and "__attrs_attrs__" in cls.__dict__
+    if "__attrs_attrs__" not in cls.__dict__:
+        return False
+    annotated = {name for name, kind in inspect.get_annotations(cls).items() if "ClassVar" not in str(kind)}
+    return annotated <= {field.name for field in attrs.fields(cls)}
 
 
 @attrs.frozen(kw_only=True, slots=False, eq=False)
@@ -132,7 +135,10 @@ class Spec:
         """Refuse a subclass whose own fields were never turned into attrs fields."""
         cls = type(self)
         if not _own_fields_are_attrs(cls):
-            raise BadInput(f"{cls.__name__} ({cls.__module__}) is missing a decorator: put @attrs.frozen(kw_only=True) above the class")
+            raise BadInput(
+                f"{cls.__name__} ({cls.__module__}) is missing a decorator: "
+                "put @attrs.frozen(kw_only=True) above the class"
+            )
 
     def evolve(self: S, **changes: Any) -> S:
         """Return a copy with some fields changed; an unknown field is an error that suggests near ones."""

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
-from tests.networks import loaded, relu_net, some_images
 
 import geoframe as gf
 from geoframe import measuring
 from geoframe.errors import BadInput
 from geoframe.probeset import Images
+from tests.networks import loaded, relu_net, some_images
 
 
 @attrs.frozen(kw_only=True)
@@ -124,7 +124,7 @@ class ForgotField(FeatureNorm):
 
 @pytest.mark.parametrize("probe", [Forgot, ForgotField])
 def test_a_forgotten_decorator_is_refused_with_the_hint(probe: type[gf.Probe]) -> None:
-    with pytest.raises(BadInput, match="@attrs.frozen"):
+    with pytest.raises(BadInput, match=r"put @attrs\.frozen"):
         probe()
 
 

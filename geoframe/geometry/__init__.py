@@ -1,0 +1,1 @@
+"""Pure tensor functions: directions, pushforwards, responses, noise. Knows nothing of the framework."""

@@ -14,9 +14,7 @@ from geoframe.geometry.response import PairBatch
 Array = npt.NDArray[np.float64]
 
 
-def noise_against_float64(
-    phi: Map, phi64: Map, x: torch.Tensor, u: torch.Tensor, scale: float, used: int
-) -> float:
+def noise_against_float64(phi: Map, phi64: Map, x: torch.Tensor, u: torch.Tensor, scale: float, used: int) -> float:
     """Energy of the error of float32 displacements, against the same encoder in float64.
 
     The float64 displacement is taken at the exact x ± ηu, so the error holds everything that

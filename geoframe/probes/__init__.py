@@ -1,0 +1,1 @@
+"""Built-in measurements, one a file: thin shells over `geoframe.geometry`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
@@ -73,9 +72,7 @@ class RatioProbe(Probe):
     outputs: ClassVar[Mapping[str, Output]] = {
         "ratio": Output(("scale",), long_name="response ratio r_η (NaN where not valid)"),
         "ratio_se": Output(("scale",), long_name="standard error of the response ratio"),
-        "response": Output(
-            ("scale",), units="squared feature L2 / η²", long_name="mean squared response m_η / η²"
-        ),
+        "response": Output(("scale",), units="squared feature L2 / η²", long_name="mean squared response m_η / η²"),
         "noise_fraction": Output(("scale",), long_name="floating-point noise over measured energy"),
         "valid": Output(("scale",), dtype="bool", long_name="noise within the limit and values finite"),
         "prediction": Output(units="squared feature L2 / η²", long_name="linear prediction m̃_η / η²"),
@@ -83,9 +80,7 @@ class RatioProbe(Probe):
         "derivative_gap": Output(long_name="relative difference of derivative and one-sided differences at the image"),
     }
 
-    scales: tuple[float, ...] = attrs.field(
-        default=IMAGENET_SCALES, converter=_floats, validator=_check_scales
-    )
+    scales: tuple[float, ...] = attrs.field(default=IMAGENET_SCALES, converter=_floats, validator=_check_scales)
     directions: int = attrs.field(default=2048, validator=[attrs.validators.instance_of(int), _check_directions])
     jvp_directions: int = attrs.field(
         default=256, validator=[attrs.validators.instance_of(int), attrs.validators.ge(2)]
@@ -123,9 +118,7 @@ class RatioProbe(Probe):
         """Measure the images one by one; see `Probe.measure`."""
         import numpy as np
 
-        rows = [
-            self._measure_one(encoder, batch.images[i : i + 1], image_id) for i, image_id in enumerate(batch.ids)
-        ]
+        rows = [self._measure_one(encoder, batch.images[i : i + 1], image_id) for i, image_id in enumerate(batch.ids)]
         return {name: np.stack([row[name] for row in rows]) for name in self.outputs}
 
     def _measure_one(self, encoder: LoadedEncoder, x: torch.Tensor, image_id: str) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tests.networks import SHAPE, SIZE, Linear, relu_net
 
 from geoframe.geometry.directions import unit_directions
 from geoframe.geometry.noise import (
@@ -14,6 +13,7 @@ from geoframe.geometry.noise import (
     noise_against_float64,
     noise_fractions,
 )
+from tests.networks import SHAPE, SIZE, Linear, relu_net
 
 QUANTUM = 2.0**-10
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.networks import conv_net
 
 from geoframe.geometry.pushforward import central_difference, pushforward, squared_norms
 from geoframe.numerics import exact_numerics
+from tests.networks import conv_net
 
 
 class Attention(torch.nn.Module):

@@ -7,11 +7,11 @@ import math
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.networks import SHAPE, relu_net
 
 from geoframe.geometry.directions import unit_directions
 from geoframe.geometry.pushforward import pushforward
 from geoframe.geometry.response import blocks_of, even_blocks, linear_predictions, pair_responses
+from tests.networks import SHAPE, relu_net
 
 SCALES = (0.01, 1.0, 30.0)
 

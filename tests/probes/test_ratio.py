@@ -11,14 +11,14 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln, jv
-from tests.networks import SHAPE, SIZE, Linear, Sine, Square, conv_net, loaded, relu_net, some_images
-from tests.plain_ratio import plain_ratio
 
 from geoframe import measuring
 from geoframe.errors import BadInput
 from geoframe.geometry.directions import unit_directions
 from geoframe.probes.ratio import CIFAR_SCALES, IMAGENET_SCALES, RatioProbe
 from geoframe.probeset import Images
+from tests.networks import SHAPE, SIZE, Linear, Sine, Square, conv_net, loaded, relu_net, some_images
+from tests.plain_ratio import plain_ratio
 
 
 def ratio(
