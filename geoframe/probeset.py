@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class Record:
     """One image before it is framed: id, label (−1 where unknown) and a PIL image or a tensor.
 
-    A tensor is float32 in [0, 1], (channel, height, width), and is taken as it is.
+    A tensor is float32 in [0, 1], (channel, height, width), and is taken as it is. The image is None
+    where the set makes its pixels at the encoder's shape (see `ProbeSet.frame`).
     """
 
     id: str
@@ -59,7 +60,9 @@ class ProbeSet(Spec):
     """Which images are measured. Subclasses implement `records` (and `count` where it is known early).
 
     Framing, one for all encoders of a study: an image of the encoder's size is taken as it is; any other is
-    resized (bicubic, antialiased) until its shorter side is 256/224 of the input's, then centre-cropped.
+    resized (bilinear, antialiased) until its shorter side is 256/224 of the input's, then centre-cropped.
+    A set that changes pixels around the framing (`Blurred`), or makes them at the encoder's shape
+    (`NoiseSet`), overrides `frame`.
     """
 
     kind: ClassVar[str] = "probeset"
@@ -76,6 +79,12 @@ class ProbeSet(Spec):
     def records(self) -> Iterator[Record]:
         """Yield the images in their fixed order, each as large as its source has it."""
         raise NotImplementedError(f"{type(self).__name__} does not implement records()")
+
+    def frame(self, record: Record, shape: Shape) -> torch.Tensor:
+        """Bring one record to `shape`: float32 in [0, 1], (channel, height, width)."""
+        from geoframe.probesets.frame import frame
+
+        return frame(record.image, shape, record.id)
 
     def source_digest(self) -> str | None:
         """Cheap digest of the source files, without decoding; None where there is none."""
