@@ -26,7 +26,7 @@ _PUBLIC = {
     "geoframe.probeset": "ProbeSet Images Record",
     "geoframe.probesets.photos": "Photos",
     "geoframe.probesets.folder": "ImageFolder",
-    "geoframe.probesets.imagenet": "ImageNetVal",
+    "geoframe.probesets.imagenet": "ImageNetVal ImageNetA ImageNetO ImageNetSD",
     "geoframe.probesets.torchvision": "TorchvisionSet",
     "geoframe.probesets.noise": "NoiseSet",
     "geoframe.probesets.tensor": "TensorSet",

@@ -32,6 +32,9 @@ from geoframe.probeset import ProbeSet as ProbeSet
 from geoframe.probeset import Record as Record
 from geoframe.probesets.blurred import Blurred as Blurred
 from geoframe.probesets.folder import ImageFolder as ImageFolder
+from geoframe.probesets.imagenet import ImageNetA as ImageNetA
+from geoframe.probesets.imagenet import ImageNetO as ImageNetO
+from geoframe.probesets.imagenet import ImageNetSD as ImageNetSD
 from geoframe.probesets.imagenet import ImageNetVal as ImageNetVal
 from geoframe.probesets.noise import NoiseSet as NoiseSet
 from geoframe.probesets.photos import Photos as Photos
