@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
@@ -47,6 +48,13 @@ class Network:
     layer: str = ""
 
 
+def _as_shape(value: Iterable[int] | None) -> Shape | None:
+    if value is None:
+        return None
+    channel, height, width = value
+    return channel, height, width
+
+
 @attrs.frozen(kw_only=True, slots=False, eq=False)
 class Encoder(Spec):
     """How to build Φ: architecture, weights, input shape and normalisation.
@@ -65,7 +73,7 @@ class Encoder(Spec):
     kind: ClassVar[str] = "encoder"
     in_process_only: ClassVar[bool] = False
 
-    input_shape: Shape | None = attrs.field(default=None, converter=attrs.converters.optional(tuple))
+    input_shape: Shape | None = attrs.field(default=None, converter=_as_shape)
     mean: PerChannel | None = None
     std: PerChannel | None = None
 

@@ -1,0 +1,1 @@
+"""Encoders: one source of networks a file."""

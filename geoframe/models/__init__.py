@@ -1,0 +1,1 @@
+"""Small networks of the papers that no library carries."""
