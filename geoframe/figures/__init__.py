@@ -1,0 +1,1 @@
+"""Figures from stored datasets. No torch."""

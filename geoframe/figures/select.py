@@ -1,0 +1,53 @@
+"""Picking encoders and probe sets out of a stored node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from geoframe.errors import BadInput, UnknownName, did_you_mean
+from geoframe.summary import stored_node
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def ratios(tree: xr.DataTree, node: str) -> xr.Dataset:
+    """Return a node that holds ratios, with dims in the order (encoder, probeset, image, scale).
+
+    Raises
+    ------
+    BadInput
+        Where the node isn't a RatioProbe's.
+    """
+    ds = stored_node(tree, node)
+    wanted = ("encoder", "probeset", "image", "scale")
+    if "ratio" not in ds or set(ds["ratio"].dims) != set(wanted):
+        raise BadInput(f"node {node!r} holds no ratios over {', '.join(wanted)}: draw this figure from a RatioProbe")
+    return ds.transpose(*wanted, missing_dims="ignore").sortby("scale")
+
+
+def names(ds: xr.Dataset, dim: str) -> list[str]:
+    """Return the names along encoder or probeset."""
+    return [str(v) for v in ds[dim].values]
+
+
+def chosen(ds: xr.Dataset, dim: str, name: str | None) -> str:
+    """Return `name` if it is there, the first one where it is None."""
+    known = names(ds, dim)
+    if name is None:
+        return known[0]
+    if name not in known:
+        raise UnknownName(f"these results have no {dim} {name!r}{did_you_mean(name, known)}")
+    return name
+
+
+def texts(ds: xr.Dataset, coord: str) -> list[str]:
+    """Return a text coordinate over encoder, "" where the results don't have it."""
+    if coord not in ds.coords or ds[coord].dims != ("encoder",):
+        return [""] * ds.sizes["encoder"]
+    return [str(v) for v in ds[coord].values]
+
+
+def is_random(ds: xr.Dataset) -> list[bool]:
+    """Return which encoders have their initial weights."""
+    return [t == "random" for t in texts(ds, "training")]
