@@ -234,20 +234,20 @@ class Hooks:
             @attrs.frozen(kw_only=True)
             class NormBars(gf.Figure):
                 \"\"\"Mean feature length of each encoder.\"\"\"
-                needs_node = "featurenorm"
+                probe: str = "featurenorm"
 
                 def draw(self, tree):
-                    import matplotlib.pyplot as plt
-                    norms = tree[self.needs_node]["norm"].mean(["probeset", "image"])
-                    figure, axes = plt.subplots()
-                    axes.bar(norms["encoder"].values, norms.values)
+                    from matplotlib.figure import Figure
+                    norms = tree[self.probe]["norm"].mean(["probeset", "image"])
+                    figure = Figure()
+                    figure.subplots().bar(norms["encoder"].values, norms.values)
                     return {"norm-bars": figure}
         """
         raise NotImplementedError
 
     @hookspec
     def geoframe_engines(self) -> Iterable[Entry]:
-        """Offer engines: what runs the cells of a study, in this process or elsewhere.
+        """Offer engines: subclasses of `geoframe.engines.engine.Engine`, which compute the cells of a run.
 
         Examples
         --------
@@ -257,6 +257,20 @@ class Hooks:
 
             @gf.hookimpl
             def geoframe_engines():
-                yield gf.Entry("slurm", "my_package.slurm:SlurmEngine", "one job a cell on a Slurm cluster")
+                yield gf.Entry("aloud", "my_package.aloud:AloudEngine", "serial, and prints every event")
+
+        where `my_package/aloud.py` holds
+
+        .. code-block:: python
+
+            from geoframe.engines.serial import SerialEngine
+
+            class AloudEngine(SerialEngine):
+                \"\"\"Serial, and prints every event.\"\"\"
+
+                def run(self, jobs):
+                    for event in super().run(jobs):
+                        print(type(event).__name__, event.job.cell.names)
+                        yield event
         """
         raise NotImplementedError

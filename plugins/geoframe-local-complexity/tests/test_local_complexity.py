@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from geoframe.geometry.directions import stream_key
+from geoframe.testing import check_probe
 from torch import nn
 
 from geoframe_local_complexity.polytope import orthonormal_frame, vertices
@@ -217,6 +218,11 @@ def test_measured_through_geoframe():
         w = layer.weight.detach().double().numpy() / STD
         values = w @ (x[i].double().numpy().ravel() - MEAN) + layer.bias.detach().double().numpy()
         assert ds["total"].values[i] == (0.3 * np.abs(w @ frame.T).max(axis=1) > np.abs(values)).sum()
+
+
+def test_it_keeps_the_promises_of_a_probe():
+    ds = check_probe(LocalComplexityProbe(radius=0.5, n_directions=4))
+    assert ds["complexity"].sizes["layer"] == 2
 
 
 def test_a_resnet_counts_every_call_of_its_shared_relu():
