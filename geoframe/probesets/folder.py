@@ -19,13 +19,13 @@ from geoframe.probesets.places import find_folder
 
 
 def image_paths(root: Path) -> list[str]:
-    """Paths of all image files below `root`, relative to it, with forward slashes; hidden ones are skipped."""
+    """Paths of all image files below `root`, relative to it, with forward slashes, in no order; hidden ones are skipped."""
     found = []
     for folder, below, files in os.walk(root, followlinks=True):
         below[:] = [name for name in below if not name.startswith(".") and not _leads_back(os.path.join(folder, name))]
         inside = Path(folder).relative_to(root)
         found += [(inside / name).as_posix() for name in files if is_image(name)]
-    return sorted(found)
+    return found
 
 
 def is_image(name: str) -> bool:
