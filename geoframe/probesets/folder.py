@@ -19,7 +19,7 @@ from geoframe.probesets.places import find_folder
 
 
 def image_paths(root: Path) -> list[str]:
-    """Paths of all image files below `root`, relative to it, with forward slashes, in no order; hidden ones are skipped."""
+    """Relative paths of all image files below `root`, with forward slashes, in no order; hidden ones are skipped."""
     found = []
     for folder, below, files in os.walk(root, followlinks=True):
         below[:] = [name for name in below if not name.startswith(".") and not _leads_back(os.path.join(folder, name))]
