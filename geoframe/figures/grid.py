@@ -69,7 +69,7 @@ class RatioGrid(Figure):
 
 
 def canvas(rows: list[str], columns: list[str], note: str) -> tuple[matplotlib.figure.Figure, Any]:
-    """Lay out a grid of cells of one size by hand: the automatic layout takes minutes for a hundred axes."""
+    """Lay out a grid of cells of one size by hand: cells keep their size, and a hundred axes lay out at once."""
     from matplotlib.figure import Figure as Canvas
 
     from geoframe.figures import style
@@ -93,16 +93,22 @@ def canvas(rows: list[str], columns: list[str], note: str) -> tuple[matplotlib.f
             "hspace": GAP[1] / CELL[1],
         },
     )
-    for ax, name in zip(axes[0], columns, strict=True):
-        ax.set_title(name, pad=3)
-    for ax, name in zip(axes[:, 0], rows, strict=True):
-        box = ax.get_position()
-        figure.text(0.06 / width, (box.y0 + box.y1) / 2, name, rotation=90, ha="left", va="center", fontsize=8)
+    name_cells(figure, axes, rows, columns)
     middle = (left + width - right) / 2 / width
     figure.text(middle, (extra + 0.08) / height, style.ETA_LABEL, ha="center", va="bottom")
     centre = (bottom + extra + height - top) / 2 / height
     figure.text((left - 0.48) / width, centre, style.RATIO_LABEL, rotation=90, ha="center", va="center")
     return figure, axes
+
+
+def name_cells(figure: matplotlib.figure.Figure, axes: Any, rows: list[str], columns: list[str]) -> None:
+    """Write the probe sets' names over the columns and the encoders' names beside the rows."""
+    for ax, name in zip(axes[0], columns, strict=True):
+        ax.set_title(name, pad=3)
+    x = 0.06 / figure.get_figwidth()
+    for ax, name in zip(axes[:, 0], rows, strict=True):
+        box = ax.get_position()
+        figure.text(x, (box.y0 + box.y1) / 2, name, rotation=90, ha="left", va="center", fontsize=8)
 
 
 def draw_cell(ax: Any, eta: Any, ratio: Any, colour: str) -> None:
