@@ -42,8 +42,9 @@ class RatioProfiles(Figure):
     seed: int = 0
 
     def default_name(self) -> str:
-        """Return what errors call the figure."""
-        return "fig1b" if self.median else "fig1a"
+        """Return what tells the figure from others of its kind in one study."""
+        parts = ("fig1b", self.probeset) if self.median else ("fig1a", self.encoder, self.probeset)
+        return "_".join(part for part in parts if part)
 
     def draw(self, tree: xr.DataTree) -> dict[str, matplotlib.figure.Figure]:
         """Draw fig. 1a or fig. 1b."""

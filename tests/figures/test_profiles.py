@@ -120,6 +120,11 @@ def test_one_image_and_three_scales(tree_of, faults):
         assert faults(drawn) == []
 
 
+def test_figures_of_other_encoders_have_other_names():
+    figures = (RatioProfiles(), RatioProfiles(encoder="a"), RatioProfiles(probeset="p"), RatioProfiles(median=True))
+    assert [figure.label for figure in figures] == ["fig1a", "fig1a_a", "fig1a_p", "fig1b"]
+
+
 def test_a_random_copy_follows_its_trained_sibling_even_listed_first():
     a, b, c, d = looks(["net", "net", "net", "other"], [True, False, False, True])
     assert (a.colour, a.marker) == (b.colour, b.marker)
