@@ -1,0 +1,209 @@
+"""`cells/`: finished cells and blocks, what each cell was started with, and why cells failed.
+
+A block of images is written as `KEY-START.partial` and renamed to `KEY-START.zarr`: that name, and nothing else,
+means done. When all blocks of a cell are done they are packed into one group, `KEY.zarr`.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from geoframe.errors import BadInput
+from geoframe.files import PARTIAL, read_json, remove, sync_tree, write_json, writing
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+START_DIGITS = 8
+
+
+def _pairs(blocks: Iterable[Sequence[int]]) -> list[tuple[int, int]]:
+    return [(start, stop) for start, stop in blocks]
+
+
+@attrs.frozen(kw_only=True)
+class Record:
+    """What a cell was started with: fixed then, and used again when it is resumed.
+
+    Attributes
+    ----------
+    key : str
+        Key of the cell.
+    names : dict
+        Labels of encoder, probe set and probe.
+    identity : dict
+        What the key stands for.
+    settings : dict
+        `Settings` as JSON: device, threads, micro-batch, …
+    blocks : list of (int, int)
+        The split into images start…stop−1.
+    encoder_digest, images_digest : str
+        Digests of the weights and pixels that were really loaded.
+    encoder_source, probeset_source : str or None
+        Cheap digests of the files that they came from.
+    """
+
+    key: str
+    names: dict[str, str]
+    identity: dict[str, Any]
+    settings: dict[str, Any]
+    blocks: list[tuple[int, int]] = attrs.field(converter=_pairs)
+    encoder_digest: str
+    images_digest: str
+    encoder_source: str | None = None
+    probeset_source: str | None = None
+
+    @property
+    def n_images(self) -> int:
+        """Number of images of the cell."""
+        return max((stop for _, stop in self.blocks), default=0)
+
+    def agrees_with(self, other: Record) -> bool:
+        """Whether blocks computed for either may stand in one cell; names and file dates don't matter."""
+        fields = ("key", "settings", "blocks", "encoder_digest", "images_digest")
+        return all(getattr(self, name) == getattr(other, name) for name in fields)
+
+    def missing(self, done: set[int]) -> list[tuple[int, int]]:
+        """Blocks that are not among those done."""
+        return [block for block in self.blocks if block[0] not in done]
+
+
+@attrs.frozen
+class Failure:
+    """Why a cell failed: one line, whether the user's input was bad, and the traceback."""
+
+    cause: str
+    bad_input: bool
+    traceback: str
+
+    @classmethod
+    def of(cls, error: BaseException) -> Failure:
+        """Describe an exception."""
+        text = " ".join(str(error).split())
+        bad = isinstance(error, BadInput)
+        cause = text if bad else f"{type(error).__name__}: {text}".rstrip(": ")
+        return cls(cause, bad, "".join(traceback.format_exception(error)))
+
+
+class CellStore:
+    """The folder `cells/` of a run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def record(self, key: str) -> Record | None:
+        """What the cell was started with, or None if it never was."""
+        return _record(self._settings(key))
+
+    def records(self) -> Iterator[Record]:
+        """Every cell that was ever started here, the latest first."""
+        paths = sorted(self.folder.glob("*.settings.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+        yield from (record for record in map(_record, paths) if record is not None)
+
+    def done(self, record: Record) -> set[int]:
+        """Starts of the blocks that are finished."""
+        if self._whole(record.key).exists():
+            return {start for start, _ in record.blocks}
+        return {start for start, _ in record.blocks if self._block(record.key, start).exists()}
+
+    def is_finished(self, key: str) -> bool:
+        """Whether every block of the cell is done."""
+        record = self.record(key)
+        return record is not None and not record.missing(self.done(record))
+
+    def start(self, record: Record) -> None:
+        """Fix what a cell is computed with; blocks of an earlier start with anything else are removed."""
+        before = self.record(record.key)
+        if before is None or not before.agrees_with(record):
+            self.clear(record.key)
+        if before != record:
+            write_json(self._settings(record.key), attrs.asdict(record))
+
+    def write(self, key: str, start: int, block: xr.Dataset) -> None:
+        """Store a finished block in one step."""
+        _write(self._block(key, start), block)
+
+    def pack(self, key: str) -> None:
+        """Join the blocks of a finished cell in one group; harmless to repeat."""
+        whole, blocks = self._whole(key), sorted(self.folder.glob(f"{key}-*.zarr"))
+        if not whole.exists() and len(blocks) == 1:
+            with writing(whole):
+                blocks[0].rename(whole)
+        elif not whole.exists():
+            _write(whole, self.read(key))
+        for path in self.folder.glob(f"{key}-*.zarr"):
+            remove(path)
+
+    def read(self, key: str) -> xr.Dataset:
+        """Return a finished cell, all blocks joined, in memory."""
+        import xarray as xr
+
+        record = self.record(key)
+        if record is None:
+            raise KeyError(key)
+        whole = self._whole(key)
+        paths = [whole] if whole.exists() else [self._block(key, start) for start, _ in record.blocks]
+        parts = [xr.open_zarr(path, consolidated=False, chunks=None).load() for path in paths]
+        if len(parts) == 1:
+            return parts[0]
+        from geoframe.measuring import concat_blocks
+
+        return concat_blocks(parts)
+
+    def clear(self, key: str) -> None:
+        """Forget a cell; its settings go last, so that a killed clearing is noticed and repeated."""
+        for path in (self._whole(key), *self.folder.glob(f"{key}-*")):
+            remove(path)
+        remove(self._settings(key))
+
+    def failure(self, key: str) -> Failure | None:
+        """Why the cell failed last time, or None."""
+        found = read_json(self._failed(key))
+        return Failure(**found) if isinstance(found, dict) else None
+
+    def fail(self, key: str, failure: Failure) -> None:
+        """Keep why a cell failed, until it succeeds."""
+        write_json(self._failed(key), attrs.asdict(failure))
+
+    def forgive(self, key: str) -> None:
+        """Remove the mark of an earlier failure."""
+        remove(self._failed(key))
+
+    def _whole(self, key: str) -> Path:
+        return self.folder / f"{key}.zarr"
+
+    def _block(self, key: str, start: int) -> Path:
+        return self.folder / f"{key}-{start:0{START_DIGITS}d}.zarr"
+
+    def _settings(self, key: str) -> Path:
+        return self.folder / f"{key}.settings.json"
+
+    def _failed(self, key: str) -> Path:
+        return self.folder / f"{key}.failed.json"
+
+
+def storable(dataset: xr.Dataset) -> xr.Dataset:
+    """Return the dataset with fixed-width strings as objects: zarr truncates or warns otherwise."""
+    texts = [name for name, variable in dataset.variables.items() if variable.dtype.kind in "US"]
+    return dataset.assign({name: dataset[name].astype(object) for name in texts}) if texts else dataset
+
+
+def _write(final: Path, dataset: xr.Dataset) -> None:
+    partial = final.with_suffix(PARTIAL)
+    with writing(final):
+        storable(dataset).to_zarr(partial, mode="w", consolidated=False)
+        sync_tree(partial)
+        partial.rename(final)
+
+
+def _record(path: Path) -> Record | None:
+    found = read_json(path)
+    try:
+        return Record(**found) if isinstance(found, dict) else None
+    except TypeError:  # written by another version: as good as never started
+        return None

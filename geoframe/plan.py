@@ -1,0 +1,76 @@
+"""The cells of a study: every encoder × probe set × probe, each with a key. Needs no data and no download."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import attrs
+
+from geoframe.encoder import Encoder
+from geoframe.probe import Probe
+from geoframe.probeset import ProbeSet
+from geoframe.spec import KEY_VERSION, digest
+from geoframe.study import ResolvedStudy
+
+
+@attrs.frozen(eq=False, slots=False)
+class Cell:
+    """One encoder × probe set × probe: the unit that is computed, stored and resumed."""
+
+    encoder: Encoder
+    probeset: ProbeSet
+    probe: Probe
+
+    @cached_property
+    def key(self) -> str:
+        """Digest of everything that determines the numbers; names, device and batch are left out."""
+        return digest([KEY_VERSION, self.encoder.key, self.probeset.key, self.probe.key])
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Labels of the three."""
+        return {"encoder": self.encoder.label, "probeset": self.probeset.label, "probe": self.probe.label}
+
+    @property
+    def label(self) -> str:
+        """The three labels, for people."""
+        return " × ".join(self.names.values())
+
+    def identity(self) -> dict[str, Any]:
+        """What the key stands for, as JSON."""
+        return {
+            "encoder": self.encoder.identity(),
+            "probeset": self.probeset.identity(),
+            "probe": self.probe.identity(),
+        }
+
+    def passes(self, n_images: int | None = None) -> float | None:
+        """Planned forward passes, or None where the number of images isn't known before the data are read."""
+        count = self.probeset.count() if n_images is None else n_images
+        return None if count is None else count * self.probe.forward_passes()
+
+
+@attrs.frozen(eq=False)
+class Plan:
+    """The cells of a resolved study, encoder by encoder."""
+
+    study: ResolvedStudy
+    cells: tuple[Cell, ...]
+
+    @classmethod
+    def of(cls, study: ResolvedStudy) -> Plan:
+        """List every combination."""
+        cells = (Cell(e, s, p) for e in study.encoders for s in study.probesets for p in study.probes)
+        return cls(study, tuple(cells))
+
+    def unique(self) -> dict[str, Cell]:
+        """Cells by key: those that differ in names only are computed once."""
+        found: dict[str, Cell] = {}
+        for cell in self.cells:
+            found.setdefault(cell.key, cell)
+        return found
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Return the plan as it stands in run.json."""
+        return [{"key": cell.key, **cell.names, "images": cell.probeset.count()} for cell in self.cells]

@@ -1,0 +1,30 @@
+"""How a run tells what it is doing. The base is silent; the command line has one with bars and one with lines."""
+
+from __future__ import annotations
+
+from geoframe.plan import Cell
+
+
+class Progress:
+    """Told of a run's course by the runner. Does nothing; subclasses show what they want."""
+
+    def begin(self, passes: float, cells: int) -> None:
+        """`cells` cells with `passes` forward passes (as far as they can be planned) are about to be computed."""
+
+    def more(self, passes: float) -> None:
+        """A cell turned out to need more passes than was planned."""
+
+    def started(self, cell: Cell) -> None:
+        """A cell starts."""
+
+    def advance(self, passes: float) -> None:
+        """Forward passes were done."""
+
+    def ended(self, cell: Cell, seconds: float, error: str = "") -> None:
+        """A cell is finished, or failed for the cause given."""
+
+    def say(self, line: str) -> None:
+        """Something a reader should know."""
+
+    def end(self) -> None:
+        """The computing is over, for whatever reason."""

@@ -1,0 +1,132 @@
+"""Publishing: every finished cell of the plan into `results.zarr`, one node a probe, one a summary."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import attrs
+import xarray as xr
+
+from geoframe.cells import CellStore, storable
+from geoframe.errors import GeoframeError
+from geoframe.files import PARTIAL, remove, sync_tree, writing
+from geoframe.merge import merge
+from geoframe.plan import Cell, Plan
+from geoframe.store import RunFolder
+from geoframe.study import ResolvedStudy
+
+ALWAYS_BY_CELL = ("weights", "weights_source", "layer", "images")
+
+
+@attrs.frozen
+class Table:
+    """A summary as the terminal shows it."""
+
+    title: str
+    headers: list[str]
+    rows: list[list[str]]
+
+
+@attrs.define
+class Published:
+    """What publishing gave besides the store: tables, and one line for each summary that failed."""
+
+    tables: list[Table] = attrs.field(factory=list)
+    problems: list[str] = attrs.field(factory=list)
+
+
+def publish(plan: Plan, cells: CellStore, folder: RunFolder) -> Published:
+    """Merge what is finished, compute the summaries, and put the whole in place of the former results.
+
+    Nothing that changes between equal runs (times, paths) goes in, so that equal runs give equal bytes.
+    """
+    nodes = {probe.label: node for probe in plan.study.probes if (node := _node(plan, cells, probe.label)) is not None}
+    published = Published()
+    if not nodes:
+        return published
+    nodes.update(_summaries(plan.study, nodes, published))
+    root = xr.Dataset(attrs=_root_attrs(plan.study))
+    new = folder.path / f"results.zarr{PARTIAL}"
+    remove(new)
+    with writing(folder.results):
+        tree = xr.DataTree.from_dict({"/": root, **{f"/{name}": storable(node) for name, node in nodes.items()}})
+        tree.to_zarr(new, mode="w", consolidated=False)
+        sync_tree(new)
+    folder.swap_results(new)
+    return published
+
+
+def _node(plan: Plan, cells: CellStore, probe: str) -> xr.Dataset | None:
+    """One probe's node, or None where none of its cells is finished."""
+    encoders, probesets = plan.study.encoders, plan.study.probesets
+    row = {encoder.label: place for place, encoder in enumerate(encoders)}
+    column = {probeset.label: place for place, probeset in enumerate(probesets)}
+    finished = {
+        (row[cell.encoder.label], column[cell.probeset.label]): cell
+        for cell in plan.cells
+        if cell.probe.label == probe and cells.is_finished(cell.key)
+    }
+    if not finished:
+        return None
+    parts = {place: cells.read(cell.key) for place, cell in finished.items()}
+    node = merge(parts, encoders, probesets)
+    return node.assign_attrs(_node_attrs(plan.study, finished, parts))
+
+
+def _node_attrs(
+    study: ResolvedStudy, cells: Mapping[tuple[int, int], Cell], parts: Mapping[tuple[int, int], xr.Dataset]
+) -> dict[str, str]:
+    """Provenance: as in one cell where all cells agree, and by encoder and probe set where they may differ."""
+    first = next(iter(parts.values())).attrs
+    common = {
+        name: value
+        for name, value in first.items()
+        if name not in ALWAYS_BY_CELL and all(part.attrs.get(name) == value for part in parts.values())
+    }
+    by_cell: dict[str, dict[str, Any]] = {}
+    for place, cell in cells.items():
+        own = {name: value for name, value in parts[place].attrs.items() if name not in common}
+        by_cell.setdefault(cell.encoder.label, {})[cell.probeset.label] = {"key": cell.key, **own}
+    specs = {
+        "encoders": {encoder.label: encoder.identity() for encoder in study.encoders},
+        "probesets": {probeset.label: probeset.identity() for probeset in study.probesets},
+    }
+    return {**common, **{name: _json(value) for name, value in specs.items()}, "cells": _json(by_cell)}
+
+
+def _summaries(study: ResolvedStudy, nodes: Mapping[str, xr.Dataset], published: Published) -> dict[str, xr.Dataset]:
+    """Compute the summaries; one that fails costs the run nothing but itself."""
+    tree = xr.DataTree.from_dict({f"/{name}": node for name, node in nodes.items()})
+    found: dict[str, xr.Dataset] = {}
+    for summary in study.summaries:
+        try:
+            dataset = summary.compute(tree)
+            headers, rows = summary.rows(dataset)
+        except Exception as error:
+            cause = str(error) if isinstance(error, GeoframeError) else f"{type(error).__name__}: {error}"
+            published.problems.append(" ".join(f"summary {summary.label}: {cause}".split()))
+        else:
+            found[summary.label] = dataset
+            published.tables.append(Table(summary.label, headers, rows))
+    return found
+
+
+def stored_tables(study: ResolvedStudy, tree: xr.DataTree) -> list[Table]:
+    """Tables of the summaries that are stored in a tree."""
+    present: Iterable[Any] = (summary for summary in study.summaries if summary.label in tree.children)
+    return [Table(summary.label, *summary.rows(tree[summary.label].to_dataset())) for summary in present]
+
+
+def _root_attrs(study: ResolvedStudy) -> dict[str, str]:
+    return {
+        "study": study.name,
+        "title": study.title,
+        "preset": study.preset,
+        "changes": _json(list(study.changes)),
+    }
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)

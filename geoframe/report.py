@@ -1,0 +1,80 @@
+"""What a run came to: cells done and failed, figures, tables, and the exit code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attrs
+
+from geoframe.cells import Failure
+from geoframe.errors import GeoframeError
+from geoframe.explain import Decision
+from geoframe.plan import Cell, Plan
+from geoframe.publish import Table
+
+DONE, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+
+@attrs.define
+class Report:
+    """The outcome of a run.
+
+    Attributes
+    ----------
+    plan : Plan
+    folder : Path
+        The run's folder.
+    decisions : list of Decision
+        What was run or left alone, and why.
+    finished : list of Cell
+        Cells computed this time.
+    failures : list of (Cell, Failure)
+        Cells that failed this time.
+    problems : list of str
+        Summaries and figures that failed, one line each.
+    tables : list of Table
+        The summaries.
+    figures : list of Path
+        Figures written.
+    interrupted : bool
+        Whether the run was stopped before its end.
+    """
+
+    plan: Plan
+    folder: Path
+    decisions: list[Decision] = attrs.field(factory=list)
+    finished: list[Cell] = attrs.field(factory=list)
+    failures: list[tuple[Cell, Failure]] = attrs.field(factory=list)
+    problems: list[str] = attrs.field(factory=list)
+    tables: list[Table] = attrs.field(factory=list)
+    figures: list[Path] = attrs.field(factory=list)
+    interrupted: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        """Return 0 done, 1 something failed, 2 every failed cell failed for bad input, 130 interrupted."""
+        if self.interrupted:
+            return INTERRUPTED
+        if self.failures:
+            return BAD_INPUT if all(failure.bad_input for _, failure in self.failures) else SOME_FAILED
+        return SOME_FAILED if self.problems else DONE
+
+    def raise_if_failed(self) -> None:
+        """Raise `RunFailed` where anything failed, `KeyboardInterrupt` where the run was stopped."""
+        if self.interrupted:
+            raise KeyboardInterrupt
+        if self.exit_code:
+            raise RunFailed(self)
+
+
+class RunFailed(GeoframeError):
+    """Some cells, summaries or figures failed; everything else is published. `report` has the causes."""
+
+    def __init__(self, report: Report) -> None:
+        causes = [f"{cell.label}: {failure.cause}" for cell, failure in report.failures] + report.problems
+        more = f" (and {len(causes) - 1} more)" if len(causes) > 1 else ""
+        what = (
+            f"{len(report.failures)} of {len(report.plan.unique())} cells failed" if report.failures else "incomplete"
+        )
+        super().__init__(f"{what}: {causes[0]}{more}; the rest is in {report.folder}; run it again to retry")
+        self.report = report

@@ -1,0 +1,226 @@
+"""Running a study: plan, skip what is done, compute the rest cell by cell, publish, draw."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from geoframe.cells import CellStore, Failure
+from geoframe.engines.engine import BlockDone, Event, Failed, Finished, Outdated, Started
+from geoframe.explain import Decision, decide, refuse_mixing
+from geoframe.loading import FoundStudy, find_study
+from geoframe.plan import Cell, Plan
+from geoframe.progress import Progress
+from geoframe.publish import publish
+from geoframe.report import Report
+from geoframe.runlog import RunLog
+from geoframe.store import RunFolder
+from geoframe.store import open as open_results
+from geoframe.study import Study
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@attrs.frozen(kw_only=True)
+class Options:
+    """How a run is computed; nothing here is part of a key.
+
+    Attributes
+    ----------
+    device : str
+        A torch device; "auto" takes a GPU where there is one.
+    engine : str
+        A registered engine.
+    memory : int or None
+        Cap in bytes on the activations of a forward pass.
+    set : tuple of str
+        The `--set` texts, for run.json.
+    """
+
+    device: str = "auto"
+    engine: str = "serial"
+    memory: int | None = None
+    set: tuple[str, ...] = ()
+
+
+def run(
+    study: str | Path | type[Study],
+    out: str | Path | None = None,
+    preset: str | None = None,
+    device: str = "auto",
+    set: Iterable[str] = (),
+    *,
+    engine: str = "serial",
+    memory: int | None = None,
+    progress: Progress | None = None,
+) -> xr.DataTree:
+    """Run a study, or finish one that was started, and open its results.
+
+    Parameters
+    ----------
+    study : str, Path or type
+        `file.py`, `file.py::Name`, a registered name, or a `Study` subclass.
+    out : str or Path, optional
+        The run's folder; default `runs/STUDY-PRESET`.
+    preset : str, optional
+        Default: `quick` if the study has it, else its class body.
+    device : str
+        A torch device; "auto" takes a GPU where there is one.
+    set : iterable of str
+        Changes in the grammar of `--set`, such as `"probes.ratio.directions=64"`.
+    engine : str
+        A registered engine.
+    memory : int, optional
+        Cap in bytes on the activations of a forward pass.
+    progress : Progress, optional
+        Told of the run's course; default: silence.
+
+    Returns
+    -------
+    xarray.DataTree
+        See `geoframe.open`.
+
+    Raises
+    ------
+    RunFailed
+        After everything else was published, where some cells failed; `report` has the causes.
+    BadInput
+        Before anything is computed, where the study or an option can't be used.
+    """
+    found = find_study(study)
+    options = Options(device=device, engine=engine, memory=memory, set=(set,) if isinstance(set, str) else tuple(set))
+    plan = Plan.of(found.study.resolve(preset, options.set))
+    report = execute(found, plan, out or default_folder(plan), options, progress or Progress())
+    report.raise_if_failed()
+    return open_results(report.folder)
+
+
+def default_folder(plan: Plan) -> Path:
+    """Return `runs/STUDY-PRESET`."""
+    return Path("runs") / f"{plan.study.name}-{plan.study.preset}"
+
+
+def execute(found: FoundStudy, plan: Plan, out: str | Path, options: Options, progress: Progress) -> Report:
+    """Compute what is missing, publish what is finished, draw the figures; failures are in the report."""
+    folder = RunFolder(out)
+    report = Report(plan, folder.path)
+    with folder.claimed(plan.study.name):
+        runner = Runner(plan, folder, options, progress, report)
+        runner.prepare(found)
+        try:
+            runner.compute()
+        except KeyboardInterrupt:
+            report.interrupted = True
+            runner.log.interrupted()
+        finally:
+            progress.end()
+        runner.publish()
+    return report
+
+
+class Runner:
+    """One run: deals with an engine's events, and is the only writer of the store."""
+
+    def __init__(self, plan: Plan, folder: RunFolder, options: Options, progress: Progress, report: Report) -> None:
+        self.plan = plan
+        self.folder = folder
+        self.options = options
+        self.progress = progress
+        self.report = report
+        self.cells = CellStore(folder.cells)
+        self.log = RunLog(folder)
+        self._since: dict[str, float] = {}
+
+    def prepare(self, found: FoundStudy) -> None:
+        """Decide what is run, refuse what can't be, and write run.json."""
+        self.report.decisions = decide(self.plan, self.cells)
+        if self._missing():
+            import torch
+
+            from geoframe.measuring import device_name, resolve_device
+
+            self.device = resolve_device(self.options.device)
+            refuse_mixing(self.report.decisions, self.device, device_name(self.device), torch.__version__)
+        self.log.begin(found, self.plan, self.options.set)
+        for decision in self.report.decisions:
+            if decision.job.complete:
+                self.cells.pack(decision.job.cell.key)  # a run may have been killed before it did
+
+    def compute(self) -> None:
+        """Compute what is missing."""
+        missing = self._missing()
+        if not missing:
+            return
+        planned = sum(_passes_left(decision) or 0.0 for decision in missing)
+        self.progress.begin(planned, len(missing))
+        for decision in missing:
+            if decision.stale:
+                self.cells.clear(decision.job.cell.key)
+        for event in self._engine().run([decision.job for decision in self.report.decisions]):
+            self._handle(event)
+
+    def publish(self) -> None:
+        """Publish what is finished, and draw the figures from it."""
+        published = publish(self.plan, self.cells, self.folder)
+        self.report.tables = published.tables
+        self.report.problems += published.problems
+        if self.plan.study.figures and self.folder.results.exists():
+            self._draw()
+
+    def _draw(self) -> None:
+        from geoframe.drawing import draw
+
+        drawn = draw(self.plan.study, self.folder)
+        self.report.figures = drawn.figures
+        self.report.problems += drawn.problems
+
+    def _missing(self) -> list[Decision]:
+        return [decision for decision in self.report.decisions if not decision.job.complete]
+
+    def _engine(self) -> Any:
+        from geoframe.registry import default_registry
+
+        engine = default_registry().get("engine", self.options.engine)
+        return engine(device=self.device, memory=self.options.memory, on_pass=self.progress.advance)
+
+    def _handle(self, event: Event) -> None:
+        cell = event.job.cell
+        if isinstance(event, Outdated):
+            self.cells.clear(cell.key)
+            self.progress.say(f"{cell.label}: computed again, {event.reason}")
+        elif isinstance(event, Started):
+            self._since[cell.key] = time.monotonic()
+            self.cells.start(event.record)
+            self.progress.started(cell)
+            if cell.passes() is None:
+                self.progress.more(cell.passes(event.record.n_images) or 0.0)
+        elif isinstance(event, BlockDone):
+            self.cells.write(cell.key, event.start, event.dataset)
+        elif isinstance(event, Finished):
+            self.cells.pack(cell.key)
+            self.cells.forgive(cell.key)
+            self.report.finished.append(cell)
+            self._end(cell)
+        elif isinstance(event, Failed):
+            failure = Failure.of(event.error)
+            self.cells.fail(cell.key, failure)
+            self.report.failures.append((cell, failure))
+            self._end(cell, failure)
+
+    def _end(self, cell: Cell, failure: Failure | None = None) -> None:
+        seconds = time.monotonic() - self._since.get(cell.key, time.monotonic())
+        cause = failure.cause if failure else ""
+        self.log.ended(cell, seconds, cause)
+        self.progress.ended(cell, seconds, cause)
+
+
+def _passes_left(decision: Decision) -> float | None:
+    job = decision.job
+    if job.missing is None:
+        return job.cell.passes()
+    return job.cell.passes(sum(stop - start for start, stop in job.missing))

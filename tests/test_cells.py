@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import attrs
+import numpy as np
+import pytest
+import xarray as xr
+
+from geoframe.cells import CellStore, Failure, Record
+from geoframe.errors import BadInput
+from geoframe.files import CannotWrite
+
+
+def record(**changes):
+    base = Record(
+        key="k",
+        names={"encoder": "e", "probeset": "s", "probe": "p"},
+        identity={},
+        settings={"device": "cpu"},
+        blocks=[(0, 2), (2, 3)],
+        encoder_digest="w",
+        images_digest="i",
+    )
+    return attrs.evolve(base, **changes)
+
+
+def block(start, stop):
+    rows = np.arange(start, stop)
+    return xr.Dataset(
+        {"x": ("image", np.full(len(rows), np.nan)), "ok": ("image", rows < 0), "word": ("image", rows.astype(str))},
+        coords={"image": rows},
+    )
+
+
+@pytest.fixture
+def cells(tmp_path):
+    return CellStore(tmp_path)
+
+
+def test_blocks_become_a_cell(cells, tmp_path):
+    cells.start(record())
+    cells.write("k", 0, block(0, 2))
+    assert not cells.is_finished("k")
+    assert record().missing(cells.done(record())) == [(2, 3)]
+    cells.write("k", 2, block(2, 3))
+    assert cells.is_finished("k")
+    before = cells.read("k")
+    cells.pack("k")
+    cells.pack("k")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["k.settings.json", "k.zarr"]
+    assert cells.is_finished("k")
+    xr.testing.assert_identical(cells.read("k"), before)
+    assert before["word"].values.tolist() == ["0", "1", "2"]
+    assert np.isnan(before["x"]).all()
+
+
+def test_half_written_blocks_do_not_count(cells, tmp_path):
+    cells.start(record())
+    (tmp_path / "k-00000000.partial").mkdir()
+    assert cells.done(record()) == set()
+
+
+def test_settings_are_kept_on_resume_and_blocks_with_them(cells):
+    cells.start(record())
+    cells.write("k", 0, block(0, 2))
+    cells.start(record(names={"encoder": "renamed", "probeset": "s", "probe": "p"}, encoder_source="later"))
+    assert cells.done(record()) == {0}
+    assert cells.record("k").names["encoder"] == "renamed"
+
+
+@pytest.mark.parametrize("change", [{"encoder_digest": "other"}, {"images_digest": "o"}, {"settings": {"device": "x"}}])
+def test_another_start_removes_the_blocks_of_the_first(cells, change):
+    cells.start(record())
+    cells.write("k", 0, block(0, 2))
+    cells.start(record(**change))
+    assert cells.done(record()) == set()
+
+
+def test_a_damaged_record_is_as_good_as_none(cells, tmp_path):
+    (tmp_path / "k.settings.json").write_text('{"key": "k"}')
+    (tmp_path / "l.settings.json").write_text("{")
+    assert cells.record("k") is None
+    assert cells.record("l") is None
+    assert list(cells.records()) == []
+
+
+def test_failures_are_kept_until_forgiven(cells):
+    try:
+        raise RuntimeError("it\nbroke")
+    except RuntimeError as error:
+        cells.fail("k", Failure.of(error))
+    failure = cells.failure("k")
+    assert failure.cause == "RuntimeError: it broke"
+    assert not failure.bad_input
+    assert "Traceback" in failure.traceback
+    assert Failure.of(BadInput("no")).bad_input
+    cells.forgive("k")
+    assert cells.failure("k") is None
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    cells = CellStore(tmp_path / "file")
+    with pytest.raises(CannotWrite, match=r"can't write .*choose another folder with --out"):
+        cells.start(record())
