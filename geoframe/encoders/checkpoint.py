@@ -21,6 +21,12 @@ def _rules(value: Any) -> tuple[tuple[str, str | None], ...]:
     return tuple((str(a), b) for a, b in (value.items() if isinstance(value, Mapping) else value))
 
 
+def _check_architecture(_spec: object, _field: object, value: Any) -> None:
+    if not isinstance(value, ModelEncoder):
+        kind = type(value).__name__
+        raise BadInput(f"CheckpointEncoder: architecture is a TimmEncoder, a TorchvisionEncoder …, not a {kind}")
+
+
 @attrs.frozen(slots=False, eq=False)
 class CheckpointEncoder(ModelEncoder):
     """An architecture with the weights of a file: local, or downloaded once.
@@ -58,7 +64,7 @@ class CheckpointEncoder(ModelEncoder):
     over or of another shape is an error.
     """
 
-    architecture: ModelEncoder = attrs.field(validator=attrs.validators.instance_of(ModelEncoder))
+    architecture: ModelEncoder = attrs.field(validator=_check_architecture)
     file: str | None = attrs.field(default=None, converter=attrs.converters.optional(str), kw_only=True)
     url: str | None = attrs.field(default=None, kw_only=True)
     page: str | None = unkeyed(default=None, kw_only=True)

@@ -58,8 +58,8 @@ def stripped(weights: Weights, wanted: Iterable[str]) -> Weights:
 
 
 def in_order(weights: Weights, wanted: Weights, where: str) -> Weights:
-    """Give the file's tensors the model's keys, first to first; counts and shapes must agree."""
-    if not any(key.endswith(_COUNTER) for key in weights):
+    """Give the file's tensors the model's keys, first to first; their numbers must agree, batch counters aside."""
+    if len(weights) != len(wanted):
         wanted = {key: tensor for key, tensor in wanted.items() if not key.endswith(_COUNTER)}
     if len(weights) != len(wanted):
         raise BadInput(f"{where} holds {len(weights)} tensors, the architecture {len(wanted)}: not its weights")

@@ -6,6 +6,7 @@ import argparse
 import codecs
 import pickle
 import re
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from geoframe.errors import BadInput, did_you_mean
 Weights = dict[str, torch.Tensor]
 NESTS = ("state_dict", "model_state_dict", "model", "network", "net", "backbone", "encoder", "teacher")
 _CONVERT = (
-    "python -c \"import torch; c = torch.load({file!r}, map_location='cpu', weights_only=False); "
+    'python -c "import pickle, torch; c = {read}; '
     "torch.save(c.state_dict() if hasattr(c, 'state_dict') else c.get('state_dict', c.get('model', c)), {to!r})\""
 )
 
@@ -43,7 +44,10 @@ def read_file(path: Path) -> Any:
     if path.suffix == ".safetensors":
         return _read_safetensors(path)
     try:
-        with torch.serialization.safe_globals(_plain_globals()):
+        with torch.serialization.safe_globals(_plain_globals()), warnings.catch_warnings():
+            warnings.filterwarnings(
+                "ignore", ".*looks like a TorchScript archive|Detected pickle protocol"
+            )  # see below
             return torch.load(path, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError) as error:
         raise _refusal(path, str(error)) from error
@@ -69,12 +73,22 @@ def _damaged(path: Path, error: object) -> BadInput:
 
 
 def _refusal(path: Path, text: str) -> BadInput:
-    wants = re.search(r"(?:Unsupported global: GLOBAL|Unsupported class) (\S+)", text)
-    script = "TorchScript" in text
-    if not wants and not script and "Can only" not in text:
-        return _damaged(path, re.sub(r"^Weights only load failed.*?WeightsUnpickler error:\s*", "", text, flags=re.S))
-    what = wants.group(1) if wants else "TorchScript code" if script else "objects that are rebuilt by code"
-    command = _CONVERT.format(file=str(path), to=str(path.with_suffix(".weights.pth")))
+    """Tell a file that would run code from a damaged one, by what torch's safe loader said."""
+    wants = re.search(r"(?:global: GLOBAL|unsupported GLOBAL|Unsupported class) (\S+)", text)
+    with path.open("rb") as file:
+        pickled = file.read(2) in (b"\x80\x03", b"\x80\x04", b"\x80\x05")  # torch writes protocol 2
+    if wants:
+        what = wants.group(1)
+    elif "TorchScript" in text:
+        what = "TorchScript code"
+    elif pickled or "Can only" in text:
+        what = "pickled objects"
+    else:
+        reason = re.search(r"WeightsUnpickler error:\s*([^\n]+)", text)
+        return _damaged(path, reason.group(1) if reason else text)
+    name = str(path)
+    read = f"pickle.load(open({name!r}, 'rb'))" if pickled else f"torch.load({name!r}, 'cpu', weights_only=False)"
+    command = _CONVERT.format(read=read, to=str(path.with_suffix(".weights.pth")))
     return BadInput(
         f"{path} holds more than weights ({what}), and loading it would run code: refused. "
         f"If you trust it, convert it once, in a place where that may happen: {command}"

@@ -114,7 +114,7 @@ def test_syntax_error_in_the_file(tmp_path):
 
 def test_what_is_not_a_target():
     for target in ("make", "pkg:", ":make"):
-        with pytest.raises(gf.BadInput, match="package.module:function"):
+        with pytest.raises(gf.BadInput, match=r"package.module:function"):
             gf.FactoryEncoder(target, input_shape=SHAPE)
     with pytest.raises(gf.BadInput, match="needs input_shape"):
         gf.FactoryEncoder("a:b")
