@@ -148,7 +148,7 @@ class CellStore:
             raise KeyError(key)
         whole = self._whole(key)
         paths = [whole] if whole.exists() else [self._block(key, start) for start, _ in record.blocks]
-        parts = [xr.open_zarr(path, consolidated=False, chunks=None).load() for path in paths]
+        parts: list[xr.Dataset] = [xr.open_zarr(path, consolidated=False, chunks=None).load() for path in paths]
         if len(parts) == 1:
             return parts[0]
         from geoframe.measuring import concat_blocks

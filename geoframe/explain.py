@@ -30,6 +30,11 @@ class Decision:
             return "skip"
         return "resume" if self.job.done else "run"
 
+    def passes_left(self) -> float | None:
+        """Forward passes that are still to be done; None where the number of images isn't known yet."""
+        missing = self.job.missing
+        return self.job.cell.passes(None if missing is None else sum(stop - start for start, stop in missing))
+
 
 def decide(plan: Plan, cells: CellStore) -> list[Decision]:
     """Compare a plan with what is stored; reads no data and loads nothing."""

@@ -156,7 +156,7 @@ class Runner:
         missing = self._missing()
         if not missing:
             return
-        planned = sum(_passes_left(decision) or 0.0 for decision in missing)
+        planned = sum(decision.passes_left() or 0.0 for decision in missing)
         self.progress.begin(planned, len(missing))
         for decision in missing:
             if decision.stale:
@@ -217,10 +217,3 @@ class Runner:
         cause = failure.cause if failure else ""
         self.log.ended(cell, seconds, cause)
         self.progress.ended(cell, seconds, cause)
-
-
-def _passes_left(decision: Decision) -> float | None:
-    job = decision.job
-    if job.missing is None:
-        return job.cell.passes()
-    return job.cell.passes(sum(stop - start for start, stop in job.missing))

@@ -1,0 +1,101 @@
+"""Progress on a terminal (one bar by forward passes, with the time left) and in a pipe (a line a cell)."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from geoframe.plan import Cell
+from geoframe.progress import Progress
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def progress_for(screen: Console) -> Progress:
+    """Return the kind of progress that suits the console."""
+    return BarProgress(screen) if screen.is_terminal else LineProgress(screen)
+
+
+class LineProgress(Progress):
+    """A line for each finished cell, with the time left; no control codes."""
+
+    def __init__(self, screen: Console) -> None:
+        self.screen = screen
+        self._cells = self._ended = 0
+        self._passes = self._done = 0.0
+        self._since = time.monotonic()
+
+    def begin(self, passes: float, cells: int) -> None:
+        """Remember what is planned."""
+        self._passes, self._cells, self._since = passes, cells, time.monotonic()
+
+    def more(self, passes: float) -> None:
+        """Add to what is planned."""
+        self._passes += passes
+
+    def advance(self, passes: float) -> None:
+        """Count passes."""
+        self._done += passes
+
+    def ended(self, cell: Cell, seconds: float, error: str = "") -> None:
+        """Print the cell's line."""
+        self._ended += 1
+        self.say(f"[{self._ended}/{self._cells}] {_line(cell, seconds, error)}{self._left()}")
+
+    def say(self, line: str) -> None:
+        """Print a line."""
+        self.screen.print(line, markup=False, soft_wrap=True)
+
+    def _left(self) -> str:
+        from geoframe.estimate import readable_time
+
+        if not self._done or self._ended >= self._cells:
+            return ""
+        elapsed = time.monotonic() - self._since
+        return f"; about {readable_time(elapsed * max(0.0, self._passes / self._done - 1))} left"
+
+
+class BarProgress(LineProgress):
+    """A bar that moves with every forward pass, above which finished cells are listed."""
+
+    def begin(self, passes: float, cells: int) -> None:
+        """Show the bar."""
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bars
+
+        super().begin(passes, cells)
+        text = TextColumn("{task.description}", markup=False)
+        columns = (text, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+        self._bars = Bars(*columns, console=self.screen, transient=True)
+        self._task = self._bars.add_task("loading", total=round(passes))
+        self._bars.start()
+
+    def more(self, passes: float) -> None:
+        """Lengthen the bar."""
+        super().more(passes)
+        self._bars.update(self._task, total=round(self._passes))
+
+    def started(self, cell: Cell) -> None:
+        """Name the cell beside the bar."""
+        self._bars.update(self._task, description=cell.label)
+
+    def advance(self, passes: float) -> None:
+        """Move the bar."""
+        super().advance(passes)
+        self._bars.update(self._task, completed=round(min(self._done, self._passes)))
+
+    def ended(self, cell: Cell, seconds: float, error: str = "") -> None:
+        """List the cell above the bar."""
+        self.say(_line(cell, seconds, error))
+
+    def end(self) -> None:
+        """Take the bar away."""
+        if hasattr(self, "_bars"):
+            self._bars.stop()
+
+
+def _line(cell: Cell, seconds: float, error: str) -> str:
+    from geoframe.estimate import readable_time
+
+    return f"{cell.label}: failed: {error}" if error else f"{cell.label}: done in {readable_time(seconds)}"

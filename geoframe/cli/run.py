@@ -1,0 +1,146 @@
+"""`geoframe run STUDY`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from geoframe.cli.options import TRACEBACK, console, table, traceback_option
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from geoframe.explain import Decision
+    from geoframe.plan import Plan
+    from geoframe.report import Report
+
+
+@click.command()
+@click.argument("study")
+@click.option("--preset", help="quick, small, paper, smoke or one of the study's own. Default: quick if there is one.")
+@click.option("--out", type=click.Path(path_type=Path), help="The run's folder. Default: runs/STUDY-PRESET.")
+@click.option("--device", default="auto", show_default=True, help="A torch device; auto takes a GPU if there is one.")
+@click.option("--set", "changes", multiple=True, metavar="PATH=VALUE", help="Such as probes.ratio.directions=64.")
+@click.option("--engine", default="serial", show_default=True, help="What computes the cells.")
+@click.option("--dry-run", is_flag=True, help="Print cells, forward passes and an estimate of time; run nothing.")
+@click.option("--explain", is_flag=True, help="Print why each cell is run or skipped.")
+@traceback_option
+@click.pass_context
+def run(
+    ctx: click.Context,
+    study: str,
+    preset: str | None,
+    out: Path | None,
+    device: str,
+    changes: tuple[str, ...],
+    engine: str,
+    dry_run: bool,
+    explain: bool,
+) -> None:
+    """Run a study, or finish one that was started.
+
+    STUDY is a file.py, a file.py::Name, or a name that `geoframe list` shows. The same command resumes a run that was
+    stopped; finished cells stay finished. Exit codes: 0 done, 1 something failed, 2 bad input, 130 interrupted.
+    """
+    from geoframe.loading import find_study
+    from geoframe.plan import Plan
+
+    found = find_study(study)
+    plan = Plan.of(found.study.resolve(preset, changes))
+    screen = console()
+    _announce(screen, plan)
+    if dry_run or explain:
+        _foresee(screen, plan, out, device, dry_run=dry_run, explain=explain)
+    if dry_run:
+        return
+    from geoframe.cli.progress import progress_for
+    from geoframe.runner import Options, default_folder, execute
+
+    options = Options(device=device, engine=engine, set=changes)
+    report = execute(found, plan, out or default_folder(plan), options, progress_for(screen))
+    _conclude(screen, report, bool(ctx.meta.get(TRACEBACK)))
+    ctx.exit(report.exit_code)
+
+
+def _announce(screen: Console, plan: Plan) -> None:
+    study = plan.study
+    screen.print(f"{study.name}: {study.title}" if study.title else study.name, markup=False, soft_wrap=True)
+    what = ", which changes:" if study.changes else ""
+    screen.print(f"preset {study.preset}{what}", markup=False)
+    for change in study.changes:
+        screen.print(f"  {change}", markup=False, soft_wrap=True)
+
+
+def _foresee(screen: Console, plan: Plan, out: Path | None, device: str, *, dry_run: bool, explain: bool) -> None:
+    from geoframe.cells import CellStore
+    from geoframe.explain import decide
+    from geoframe.runner import default_folder
+    from geoframe.store import RunFolder
+
+    folder = RunFolder(out or default_folder(plan))
+    folder.check(plan.study.name)
+    decisions = decide(plan, CellStore(folder.cells))
+    if explain:
+        for decision in decisions:
+            line = f"{decision.action:6}  {decision.job.cell.label}: {decision.reason}"
+            screen.print(line, markup=False, soft_wrap=True)
+    if dry_run:
+        _estimate(screen, decisions, device)
+
+
+def _estimate(screen: Console, decisions: list[Decision], device: str) -> None:
+    from geoframe.estimate import Estimator, readable_time
+
+    estimator = Estimator(device)
+    cells = table("encoder", "probe set", "probe", "images", "forward passes", "time")
+    passes, seconds, unknown = 0.0, 0.0, 0
+    for decision in decisions:
+        cell = decision.job.cell
+        left = decision.passes_left()
+        took = estimator.seconds(cell.encoder, left)
+        count = cell.probeset.count()
+        cells.add_row(
+            *cell.names.values(),
+            "?" if count is None else str(count),
+            "?" if left is None else f"{left:,.0f}",
+            "done" if decision.job.complete else "?" if took is None else readable_time(took),
+        )
+        passes, seconds, unknown = passes + (left or 0), seconds + (took or 0), unknown + (took is None)
+    screen.print(cells)
+    more = f", and {unknown} cells that could not be calibrated" if unknown else ""
+    time = readable_time(seconds) if unknown < len(decisions) else "not calibrated"
+    screen.print(f"{len(decisions)} cells, {passes:,.0f} forward passes, about {time} on {estimator.device}{more}")
+
+
+def _conclude(screen: Console, report: Report, traceback: bool) -> None:
+    for summary in report.tables:
+        shown = table(*summary.headers, title=summary.title)
+        for row in summary.rows:
+            shown.add_row(*row)
+        screen.print(shown, markup=False)
+    for path in report.figures:
+        screen.print(f"figure   {path}", markup=False, soft_wrap=True)
+    if (report.folder / "results.zarr").exists():
+        screen.print(f"results  {report.folder / 'results.zarr'}", markup=False, soft_wrap=True)
+    for cell, failure in report.failures:
+        click.echo(f"geoframe: {cell.label} failed: {failure.cause}", err=True)
+        if traceback:
+            click.echo(failure.traceback, err=True)
+    for problem in report.problems:
+        click.echo(f"geoframe: {problem}", err=True)
+    if report.exit_code:
+        click.echo(_advice(report), err=True)
+
+
+def _advice(report: Report) -> str:
+    total = len(report.plan.unique())
+    done = sum(decision.job.complete for decision in report.decisions)
+    state = (
+        "stopped" if report.interrupted else f"{len(report.failures)} cells failed" if report.failures else "incomplete"
+    )
+    command = shlex.join(["geoframe", *sys.argv[1:]])
+    return f"geoframe: {state}; {done} of {total} cells are finished; to go on, run the same command: {command}"
