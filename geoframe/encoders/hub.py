@@ -30,7 +30,8 @@ def timm_weights(model: str) -> Path | None:
     import timm.models
 
     config = timm.models.get_pretrained_cfg(model) if ":" not in model else None
-    if config is None:
+    if config is None:  # timm itself finds what a place on the hub or an old name stands for
+        require_hub(model)
         return None
     if not (config.hf_hub_id or config.url):
         raise BadInput(f"timm has no pretrained weights for {model!r}: use pretrained=False")
@@ -39,6 +40,19 @@ def timm_weights(model: str) -> Path | None:
     repo = config.hf_hub_id if not config.hf_hub_id.endswith("/") else f"{config.hf_hub_id}{model}"
     names = (config.hf_hub_filename,) if config.hf_hub_filename else FILES
     return _cached(repo, names) or _downloaded(repo, names, model)
+
+
+def require_hub(model: str) -> None:
+    """Raise `MissingFile` where a model that only timm can look up would need the hub, and it is out of reach."""
+    from huggingface_hub import constants
+
+    if model.startswith("local-dir:") or _cached(model.rpartition(":")[2].partition("@")[0], ("config.json",)):
+        return
+    if problem := _unreachable(constants.ENDPOINT):
+        raise MissingFile(
+            f"no weights of {model!r}: can't reach {constants.ENDPOINT} ({problem}): use a model's full name in timm "
+            f"and save its weights as {weights_folder()}/<name>.safetensors, or use pretrained=False"
+        )
 
 
 def _from_url(url: str, model: str) -> Path:
@@ -54,6 +68,8 @@ def _from_url(url: str, model: str) -> Path:
 def _cached(repo: str, names: tuple[str, ...]) -> Path | None:
     from huggingface_hub import try_to_load_from_cache
 
+    if repo.count("/") != 1:  # not a repository on the hub
+        return None
     found = (try_to_load_from_cache(repo, name) for name in names)
     return next((Path(path) for path in found if isinstance(path, str)), None)
 

@@ -12,7 +12,7 @@ from geoframe.encoder import Coord, Encoder
 from geoframe.encoders.building import clean_build
 from geoframe.encoders.model import Model, ModelEncoder, as_dict
 from geoframe.encoders.weights import file_sha256, first_file, weights_folder
-from geoframe.errors import BadInput, UnknownName, did_you_mean
+from geoframe.errors import BadInput, MissingFile, UnknownName, did_you_mean
 
 
 @attrs.frozen(slots=False, eq=False)
@@ -85,7 +85,11 @@ class TimmEncoder(ModelEncoder):
         """Build the model with timm, with weights from a file, timm's cache or a download."""
         from timm.data import resolve_model_data_config
 
+        from geoframe.encoders.hub import require_hub
+
         self.check_source()
+        if ":" in self.model:
+            require_hub(self.model)
         overlay, source = self._weights() if self.pretrained else ({}, f"timm, random, seed {self.seed}")
         module = self._create(overlay)
         data = resolve_model_data_config(module)
@@ -99,6 +103,8 @@ class TimmEncoder(ModelEncoder):
         try:
             with clean_build(self.seed):
                 module = timm.create_model(self.model, self.pretrained, **arguments, **self.model_kwargs)
+        except OSError as error:
+            raise MissingFile(f"timm can't get {self.model!r}: {error}") from error
         except (TypeError, ValueError, RuntimeError, AssertionError) as error:
             raise BadInput(f"timm can't build {self.model!r}: {error}") from error
         getattr(module, "pretrained_cfg", {}).pop("state_dict", None)  # or every copy of the model copies it too

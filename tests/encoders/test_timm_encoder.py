@@ -147,3 +147,12 @@ def test_the_hubs_cache_is_used_without_asking(weights, monkeypatch, tmp_path):
     monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda _repo, _name: str(path))
     monkeypatch.setattr("urllib.request.urlopen", None)
     assert gf.TimmEncoder(SMALL).build().source == str(path)
+
+
+@pytest.mark.parametrize("model", ["hf-hub:timm/resnet18.a1_in1k", "resnetv2_101x1_bitm"])
+def test_places_and_old_names_fail_quickly_too(weights, monkeypatch, model):
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    start = time.perf_counter()
+    with pytest.raises(gf.MissingFile, match=f"{model}.*refused"):
+        gf.TimmEncoder(model).build()
+    assert time.perf_counter() - start < 10
