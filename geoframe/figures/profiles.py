@@ -101,7 +101,7 @@ class RatioProfiles(Figure):
             labels, style.looks(select.texts(ds, "architecture"), random), medians, strict=True
         ):
             draw_median(ax, eta, median, look, label)
-        frame(ax, eta, np.concatenate([positive(m.ratio) for m in medians]))
+        frame(ax, eta, np.concatenate([edge for m in medians for edge in (positive(m.ratio), *band(m))]))
         ax.set_title(style.wrap(f"medians on {probeset}", 60))
         figure.legend(loc="outside right upper", handlelength=3.2)
         return figure
@@ -117,10 +117,14 @@ def frame(ax: Any, eta: Any, ratio: Any) -> None:
 
 def draw_median(ax: Any, eta: Any, median: MedianProfile, look: Any, label: str) -> None:
     """Draw one median with its band of ± one standard error."""
+    ax.plot(eta, positive(median.ratio), **look.line, label=label, linewidth=1.5, markersize=3.5, markeredgewidth=0.8, zorder=3)
+    ax.fill_between(eta, *band(median), color=look.colour, alpha=0.18, linewidth=0, zorder=2)
+
+
+def band(median: MedianProfile) -> tuple[Any, Any]:
+    """Return the edges of the band of ± one standard error; a log axis has no place for 0."""
     ratio, error = positive(median.ratio), median.ratio_se
-    ax.plot(eta, ratio, **look.line, label=label, linewidth=1.5, markersize=3.5, markeredgewidth=0.8, zorder=3)
-    low = np.maximum(ratio - error, ratio * 1e-2)  # a log axis has no place for 0
-    ax.fill_between(eta, low, ratio + error, color=look.colour, alpha=0.18, linewidth=0, zorder=2)
+    return np.maximum(ratio - error, ratio / 10), ratio + error
 
 
 def positive(ratio: Any) -> Any:

@@ -56,6 +56,16 @@ def test_trained_is_solid_random_is_dashed_in_the_same_colour(pair):
     assert len(ax.collections) == 2  # the bands
 
 
+def test_the_band_lies_within_the_axes(pair):
+    _, ax = only(RatioProfiles(median=True).draw(pair))
+    low, high = ax.get_ylim()
+    for collection in ax.collections:
+        heights = collection.get_paths()[0].vertices[:, 1]
+        heights = heights[np.isfinite(heights)]
+        assert low <= heights.min()
+        assert heights.max() <= high
+
+
 def test_the_band_is_one_standard_error(pair):
     from geoframe.statistics.bump import bump
 
