@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from geoframe.cli import cli
+
+ROOT = Path(__file__).parents[2]
+STUDY = """
+import geoframe as gf
+from tests.doubles import BrokenEncoder, Dots, Faded, Norm, TinyEncoder
+
+class Small(gf.Study):
+    "What it shows."
+    encoders = (TinyEncoder(name="a"), TinyEncoder(name="b", seed=1))
+    probesets = (Dots(n=3, name="dots"),)
+    probes = (Norm(),)
+    presets = {"broken": {"encoders": (TinyEncoder(name="a"), BrokenEncoder(name="x"))},
+               "wide": {"probes.norm.repeats": 3}}
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.py").write_text(STUDY)
+    return tmp_path
+
+
+def call(*arguments):
+    return CliRunner().invoke(cli, arguments)
+
+
+def shell(*arguments, cwd):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", "geoframe", *arguments],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_help_is_light():
+    code = (
+        "import sys\nfrom geoframe.cli import cli\ncli(['--help'], standalone_mode=False)\n"
+        "print([m for m in ('torch', 'timm', 'matplotlib', 'xarray', 'numpy', 'rich') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("[]\n")
+    assert "plugins" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["run", "list", "status", "plot", "plugins"])
+def test_every_command_has_help(command):
+    result = call(command, "--help")
+    assert result.exit_code == 0
+    assert "Usage" in result.output
+
+
+def test_run_status_and_a_second_run(here):
+    result = call("run", "study.py", "--device", "cpu")
+    assert result.exit_code == 0, result.output
+    assert "small: What it shows." in result.output
+    assert "preset paper" in result.output
+    assert "[2/2] b × dots × norm: done in" in result.output
+    assert "results  runs/small-paper/results.zarr" in result.output
+    assert "\x1b" not in result.output
+    status = call("status", "runs/small-paper")
+    assert "2 of 2 cells are finished; results in" in status.output
+    again = call("run", "study.py", "--explain")
+    assert "skip    a × dots × norm: finished before" in again.output
+    assert again.exit_code == 0
+
+
+def test_a_preset_says_what_it_changes(here):
+    result = call("run", "study.py", "--preset", "wide", "--dry-run", "--set", "encoders=b")
+    assert result.exit_code == 0
+    assert "preset wide, which changes:" in result.output
+    assert "probes.norm.repeats: 1 → 3" in result.output
+    assert "encoders: 2 (a, b) → 1 (b)" in result.output
+    assert "1 cells, 9 forward passes, about" in result.output
+    assert not (here / "runs").exists()
+
+
+def test_failed_cells_are_reported_with_their_cause_and_exit_code_1(here):
+    result = call("run", "study.py", "--preset", "broken", "--out", "out", "--device", "cpu")
+    assert result.exit_code == 1
+    assert "geoframe: x × dots × norm failed: RuntimeError: weights went missing" in result.stderr
+    assert "run the same command" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert "failed: RuntimeError: weights went missing" in call("status", "out").output
+    again = call("run", "study.py", "--preset", "broken", "--out", "out", "--explain", "--traceback")
+    assert "run     x × dots × norm: failed before: RuntimeError: weights went missing" in again.output
+    assert "Traceback" in again.stderr
+
+
+BAD = [
+    (["run", "nowhere.py"], "no study file nowhere.py"),
+    (["run", "bupm"], "did you mean 'bump'"),
+    (["run", "study.py::Smal"], "did you mean 'Small'"),
+    (["run", "syntax.py"], "syntax.py:1: syntax error"),
+    (["run", "empty.py"], "holds no study"),
+    (["run", "misspelt.py"], "no field 'enconders'; did you mean 'encoders'?"),
+    (["run", "study.py", "--preset", "wied"], "did you mean 'wide'"),
+    (["run", "study.py", "--set", "probes.norm.repaets=1"], "did you mean 'repeats'"),
+    (["run", "study.py", "--set", "probes"], "PATH=VALUE"),
+    (["run", "study.py", "--device", "abacus"], "device 'abacus' can't be used here"),
+    (["run", "study.py", "--engine", "serail"], "did you mean 'serial'"),
+    (["run", "study.py", "--out", "full"], "not a run of geoframe"),
+    (["run", "study.py", "--out", "study.py"], "can't write study.py"),
+    (["run", "study.py", "--out", "study.py/run"], "can't write study.py/run"),
+    (["status", "nowhere"], "not the folder of a run"),
+    (["plot", "nowhere"], "not the folder of a run"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD)
+def test_bad_input_is_one_line_and_exit_code_2(here, arguments, message):
+    (here / "syntax.py").write_text("class (")
+    (here / "empty.py").write_text("")
+    (here / "misspelt.py").write_text("import geoframe as gf\nclass A(gf.Study):\n    enconders = ()\n")
+    (here / "full").mkdir()
+    (here / "full" / "thesis.tex").write_text("")
+    result = call(*arguments)
+    assert result.exit_code == 2, result.output
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("geoframe: ")
+
+
+def test_a_folder_of_another_study_is_refused(here):
+    (here / "other.py").write_text(STUDY.replace("class Small", "class Other"))
+    assert call("run", "study.py", "--out", "out", "--device", "cpu").exit_code == 0
+    result = call("run", "other.py", "--out", "out")
+    assert result.exit_code == 2
+    assert "holds a run of study 'small', not 'other'" in result.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_an_unwritable_folder(here):
+    (here / "locked").mkdir(mode=0o500)
+    result = call("run", "study.py", "--out", "locked/run")
+    assert result.exit_code == 2
+    assert "can't write" in result.stderr
+
+
+def test_traceback_shows_the_whole_error(here):
+    result = call("run", "nowhere.py", "--traceback")
+    assert result.exit_code == 1
+    assert result.exception is not None
+
+
+def test_plot_needs_figures(here):
+    assert call("run", "study.py", "--out", "out", "--device", "cpu").exit_code == 0
+    result = call("plot", "out")
+    assert (result.exit_code, "has no figures" in result.stderr) == (2, True)
+
+
+def test_list_and_plugins():
+    listing = call("list")
+    assert listing.exit_code == 0
+    assert all(name in listing.output for name in ("bump", "ratio", "timm", "photos", "serial", "geoframe 0.1.0"))
+    plugins = call("plugins")
+    assert plugins.exit_code == 0
+    assert "builtin" in plugins.output
+
+
+def test_as_a_module(here):
+    done = shell("run", "study.py", "--set", "encoders=a", cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "[1/1] a × dots × norm: done in" in done.stdout
+    assert shell("--version", cwd=here).stdout == "geoframe 0.1.0\n"
