@@ -1,0 +1,24 @@
+"""Keep freed memory in the process: on a CPU, giving it back after every layer costs more than the layer."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+from functools import cache
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names of glibc's malloc.h
+_KEEP = 2**30
+
+
+@cache
+def keep_freed_memory() -> bool:
+    """Let the C library reuse large blocks instead of mapping them anew; return whether it agreed.
+
+    By default glibc maps every tensor of more than 32 MiB for itself and trims the heap at each chance, so that the
+    kernel clears the same pages again for each layer of each forward pass: half of the time of EfficientNet-Lite0.
+    No number changes. Elsewhere than on glibc nothing is done. It holds for the rest of the process.
+    """
+    if platform.libc_ver()[0] != "glibc":
+        return False
+    mallopt = ctypes.CDLL(None).mallopt
+    return all([mallopt(_MMAP_THRESHOLD, _KEEP) == 1, mallopt(_TRIM_THRESHOLD, _KEEP) == 1])
