@@ -27,7 +27,7 @@ class Killed(gf.Study):
 def start(folder):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "geoframe", "run", "study.py", "--out", "run", "--device", "cpu"]
-    return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def finish(folder):
@@ -62,7 +62,7 @@ def kill_and_resume(folder, duration, seed):
         except subprocess.TimeoutExpired:
             run.send_signal(signal.SIGKILL)
             run.wait()
-        run.stderr.close()
+        run.communicate()
         kills += 1
     finish(folder)
     return contents(folder / "run" / "results.zarr")
@@ -88,9 +88,9 @@ def test_ctrl_c_is_a_clean_stop(tmp_path, whole):
     while not list((tmp_path / "run" / "cells").glob("*.zarr")) and time.monotonic() < deadline:
         time.sleep(0.05)
     run.send_signal(signal.SIGINT)
-    _, errors = run.communicate(timeout=120)
-    assert run.returncode == 130
-    assert errors.decode().startswith("geoframe: stopped; ")
-    assert "run the same command" in errors.decode()
+    output, errors = run.communicate(timeout=120)
+    assert (run.returncode, errors) == (130, b"")
+    assert output.decode().splitlines()[-1].startswith("stopped: ")
+    assert "run the same command: geoframe run study.py --out run" in output.decode()
     finish(tmp_path)
     assert contents(tmp_path / "run" / "results.zarr") == whole[0]

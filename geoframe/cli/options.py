@@ -44,3 +44,8 @@ def table(*headers: str, title: str = "") -> Table:
     for header in headers:
         made.add_column(header, overflow="fold")
     return made
+
+
+def plural(count: int, noun: str) -> str:
+    """Return "1 cell", "2 cells"."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

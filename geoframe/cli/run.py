@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from geoframe.cli.options import TRACEBACK, console, table, traceback_option
+from geoframe.cli.options import TRACEBACK, console, plural, table, traceback_option
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from geoframe.cells import Failure
     from geoframe.explain import Decision
     from geoframe.plan import Plan
     from geoframe.report import Report
@@ -111,9 +112,11 @@ def _estimate(screen: Console, decisions: list[Decision], device: str) -> None:
         )
         passes, seconds, unknown = passes + (left or 0), seconds + (took or 0), unknown + (took is None)
     screen.print(cells)
-    more = f", and {unknown} cells that could not be calibrated" if unknown else ""
+    more = f", and {plural(unknown, 'cell')} that could not be calibrated" if unknown else ""
     time = readable_time(seconds) if unknown < len(decisions) else "not calibrated"
-    screen.print(f"{len(decisions)} cells, {passes:,.0f} forward passes, about {time} on {estimator.device}{more}")
+    screen.print(
+        f"{plural(len(decisions), 'cell')}, {passes:,.0f} forward passes, about {time} on {estimator.device}{more}"
+    )
 
 
 def _conclude(screen: Console, report: Report, traceback: bool) -> None:
@@ -126,21 +129,29 @@ def _conclude(screen: Console, report: Report, traceback: bool) -> None:
         screen.print(f"figure   {path}", markup=False, soft_wrap=True)
     if (report.folder / "results.zarr").exists():
         screen.print(f"results  {report.folder / 'results.zarr'}", markup=False, soft_wrap=True)
-    for cell, failure in report.failures:
-        click.echo(f"geoframe: {cell.label} failed: {failure.cause}", err=True)
+    for labels, failure in _by_cause(report):
+        more = f" (and {len(labels) - 1} more)" if len(labels) > 1 else ""
+        click.echo(f"geoframe: {labels[0]}{more} failed: {failure.cause}", err=True)
         if traceback:
             click.echo(failure.traceback, err=True)
     for problem in report.problems:
         click.echo(f"geoframe: {problem}", err=True)
     if report.exit_code:
-        click.echo(_advice(report), err=True)
+        screen.print(_advice(report), markup=False, soft_wrap=True)
+
+
+def _by_cause(report: Report) -> list[tuple[list[str], Failure]]:
+    """Group failed cells by cause: an encoder without weights fails on every probe set."""
+    groups: dict[str, tuple[list[str], Failure]] = {}
+    for cell, failure in report.failures:
+        groups.setdefault(failure.cause, ([], failure))[0].append(cell.label)
+    return list(groups.values())
 
 
 def _advice(report: Report) -> str:
+    """One line: how far the run is, and how to go on."""
     total = len(report.plan.unique())
     done = sum(decision.job.complete for decision in report.decisions)
-    state = (
-        "stopped" if report.interrupted else f"{len(report.failures)} cells failed" if report.failures else "incomplete"
-    )
+    state = "stopped" if report.interrupted else "incomplete"
     command = shlex.join(["geoframe", *sys.argv[1:]])
-    return f"geoframe: {state}; {done} of {total} cells are finished; to go on, run the same command: {command}"
+    return f"{state}: {done} of {total} cells are finished; to go on, run the same command: {command}"

@@ -86,7 +86,7 @@ def test_a_preset_says_what_it_changes(here):
     assert "preset wide, which changes:" in result.output
     assert "probes.norm.repeats: 1 → 3" in result.output
     assert "encoders: 2 (a, b) → 1 (b)" in result.output
-    assert "1 cells, 9 forward passes, about" in result.output
+    assert "1 cell, 9 forward passes, about" in result.output
     assert not (here / "runs").exists()
 
 
@@ -94,7 +94,8 @@ def test_failed_cells_are_reported_with_their_cause_and_exit_code_1(here):
     result = call("run", "study.py", "--preset", "broken", "--out", "out", "--device", "cpu")
     assert result.exit_code == 1
     assert "geoframe: x × dots × norm failed: RuntimeError: weights went missing" in result.stderr
-    assert "run the same command" in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert "incomplete: 1 of 2 cells are finished; to go on, run the same command: geoframe" in result.stdout
     assert "Traceback" not in result.stderr
     assert "failed: RuntimeError: weights went missing" in call("status", "out").output
     again = call("run", "study.py", "--preset", "broken", "--out", "out", "--explain", "--traceback")
