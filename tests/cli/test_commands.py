@@ -159,6 +159,54 @@ def test_traceback_shows_the_whole_error(here):
     assert result.exception is not None
 
 
+def test_plot_draws_again_from_what_is_stored(here):
+    study = """
+import attrs
+
+@attrs.frozen(kw_only=True)
+class Bars(gf.Figure):
+    "Mean norms."
+    def draw(self, tree):
+        from matplotlib.figure import Figure
+        figure = Figure(figsize=(1, 1))
+        figure.subplots().plot(tree["norm"]["norm"].mean(["probeset", "image", "scale"]))
+        return {"bars": figure}
+
+class Drawn(_Small):
+    figures = (Bars(probe="norm"),)
+"""
+    (here / "study.py").write_text(STUDY.replace("class Small", "class _Small") + study)
+    result = call("run", "study.py", "--out", "out", "--device", "cpu")
+    assert result.exit_code == 0, result.stderr
+    picture = here / "out" / "figures" / "bars.png"
+    assert "figure   out/figures/bars.png" in result.output
+    before = picture.read_bytes()
+    picture.unlink()
+    again = call("plot", "out")
+    assert (again.exit_code, picture.read_bytes()) == (0, before)
+    (here / "study.py").unlink()
+    assert call("plot", "out").exit_code == 2
+
+
+def test_a_failing_figure_is_a_line_and_exit_code_1(here):
+    figure = """
+import attrs
+
+@attrs.frozen(kw_only=True)
+class Bad(gf.Figure):
+    def draw(self, tree):
+        return 1 / 0
+
+class Drawn(_Small):
+    figures = (Bad(),)
+"""
+    (here / "study.py").write_text(STUDY.replace("class Small", "class _Small") + figure)
+    result = call("run", "study.py", "--out", "out", "--device", "cpu")
+    assert result.exit_code == 1
+    assert result.stderr == "geoframe: figure bad: ZeroDivisionError: division by zero\n"
+    assert call("plot", "out").exit_code == 1
+
+
 def test_plot_needs_figures(here):
     assert call("run", "study.py", "--out", "out", "--device", "cpu").exit_code == 0
     result = call("plot", "out")

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from geoframe.cli.progress import BarProgress, LineProgress, progress_for
+from geoframe.plan import Cell
+from tests.doubles import Dots, Norm, TinyEncoder
+
+CELL = Cell(TinyEncoder(name="a"), Dots(), Norm())
+
+
+def tell(progress):
+    progress.begin(10, 2)
+    progress.started(CELL)
+    progress.advance(5)
+    progress.more(5)
+    progress.advance(3)
+    progress.ended(CELL, 1.5)
+    progress.say("[something] happened")
+    progress.ended(CELL, 0.1, "no luck")
+    progress.end()
+
+
+def test_lines_have_no_control_codes():
+    out = io.StringIO()
+    progress = progress_for(Console(file=out, width=200))
+    assert type(progress) is LineProgress
+    tell(progress)
+    first, second, third = out.getvalue().splitlines()
+    assert first.startswith("[1/2] a × dots × norm: done in 1.5 s; about 0.0 s left")
+    assert second == "[something] happened"
+    assert third == "[2/2] a × dots × norm: failed: no luck"
+
+
+def test_bars_show_the_cell_the_passes_and_the_time_left():
+    out = io.StringIO()
+    progress = progress_for(Console(file=out, width=200, force_terminal=True, highlight=False))
+    assert type(progress) is BarProgress
+    tell(progress)
+    assert "8/15" in out.getvalue()
+    assert "a × dots × norm: done in 1.5 s" in out.getvalue()
+    assert "[something] happened" in out.getvalue()
+
+
+def test_a_run_that_ends_before_it_began_leaves_no_bar():
+    BarProgress(Console(file=io.StringIO(), force_terminal=True)).end()

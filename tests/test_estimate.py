@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from geoframe import estimate
+from geoframe.encoder import Encoder
+from geoframe.estimate import Estimator, readable_time
+from tests.doubles import BrokenEncoder, TinyEncoder
+
+
+@pytest.fixture
+def timed(monkeypatch):
+    """Estimator for which every pass takes 2 s, and the encoders that it timed."""
+    seen = []
+    monkeypatch.setattr(estimate, "seconds_per_pass", lambda encoder, device: seen.append(encoder.label) or 2.0)
+    return Estimator("cpu"), seen
+
+
+def test_each_architecture_is_timed_once(timed):
+    estimator, seen = timed
+    assert estimator.seconds(TinyEncoder(name="a", training="long"), 10) == 20
+    assert estimator.seconds(TinyEncoder(name="b", training="short"), 5) == 10
+    assert seen == ["a"]
+    assert estimator.seconds(TinyEncoder(name="c", width=9), 1) == 2
+    assert seen == ["a", "c"]
+
+
+def test_what_might_need_a_download_is_not_built(timed):
+    estimator, seen = timed
+    assert estimator.seconds(Encoder(name="x"), 10) is None
+    assert estimator.seconds(TinyEncoder(), None) is None
+    assert estimator.seconds(Encoder(name="x"), 0) == 0
+    assert seen == []
+
+
+def test_after_the_budget_nothing_more_is_timed(timed, monkeypatch):
+    monkeypatch.setattr(estimate, "BUDGET", -1.0)
+    assert Estimator("cpu").seconds(TinyEncoder(), 10) is None
+
+
+def test_an_encoder_that_cannot_be_built_is_not_calibrated():
+    assert Estimator("cpu").seconds(BrokenEncoder(), 10) is None
+
+
+def test_a_real_calibration_is_positive_and_small():
+    assert 0 < Estimator("cpu").seconds(TinyEncoder(), 1) < 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.04, "0.0 s"), (9.9, "9.9 s"), (35, "35 s"), (720, "12 min"), (12600, "3.5 h"), (181440, "2.1 days")],
+)
+def test_readable_times(seconds, text):
+    assert readable_time(seconds) == text

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+import geoframe
+from geoframe.provenance import git_commit, machine, versions
+
+
+@pytest.fixture
+def repository(tmp_path):
+    def git(*arguments):
+        identity = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+        subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    git("init")
+    (tmp_path / "file").write_text("1")
+    git("add", "file")
+    git("commit", "-m", "first")
+    return tmp_path
+
+
+def test_commit_and_changes(repository):
+    commit = git_commit(repository)
+    assert len(commit) == 40
+    (repository / "untracked").write_text("")
+    git_commit.cache_clear()
+    assert git_commit(repository) == commit
+    (repository / "file").write_text("2")
+    git_commit.cache_clear()
+    assert git_commit(repository) == commit + "+changes"
+
+
+def test_no_repository_and_no_git_are_no_error(tmp_path, monkeypatch):
+    assert git_commit(tmp_path / "outside") == ""
+    monkeypatch.setenv("PATH", "")
+    assert git_commit(tmp_path / "without git") == ""
+
+
+def test_versions_and_machine():
+    assert versions()["geoframe"] == geoframe.__version__
+    assert {"python", "torch", "numpy", "xarray", "zarr"} <= set(versions())
+    assert set(machine()) == {"system", "machine"}
