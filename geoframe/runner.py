@@ -139,7 +139,7 @@ class Runner:
     def prepare(self, found: FoundStudy) -> None:
         """Decide what is run, refuse what can't be, and write run.json."""
         self.report.decisions = decide(self.plan, self.cells)
-        if self._missing():
+        if self._missing() or self.options.device != "auto":  # a device that was asked for must exist
             import torch
 
             from geoframe.measuring import device_name, resolve_device

@@ -336,6 +336,11 @@ def test_default_folder(tmp_path, monkeypatch):
     assert tree["norm"].sizes["image"] == 1
 
 
+def test_a_bad_device_is_refused_even_where_nothing_is_left_to_compute(out):
+    with pytest.raises(BadInput, match="device 'abacus' can't be used here"):
+        gf.run(Small, out=out, device="abacus")
+
+
 def test_bad_devices_and_engines_are_refused_before_anything_is_computed(tmp_path):
     with pytest.raises(BadInput, match="device 'abacus' can't be used here"):
         gf.run(Small, out=tmp_path / "run", device="abacus")
