@@ -24,7 +24,13 @@ BELONGS: dict[str, Callable[[object], bool]] = {
     "figures": lambda item: isinstance(item, Spec) and hasattr(item, "draw"),
     "summaries": lambda item: isinstance(item, Spec) and hasattr(item, "compute"),
 }
-_NOUN = {"encoders": "Encoder", "probesets": "ProbeSet", "probes": "Probe", "figures": "Figure", "summaries": "Summary"}
+_NOUN = {
+    "encoders": "an Encoder",
+    "probesets": "a ProbeSet",
+    "probes": "a Probe",
+    "figures": "a Figure",
+    "summaries": "a Summary",
+}
 _REQUIRED = ("encoders", "probesets", "probes")
 KNOWN = (*BELONGS, "presets", "name", "title")
 
@@ -38,7 +44,7 @@ def check_items(field: str, items: object, where: str) -> None:
         if isinstance(item, type):
             raise BadInput(f"{where}: field {field!r} holds the class {item.__name__}: write {item.__name__}(…)")
         if not BELONGS[field](item):
-            raise BadInput(f"{where}: field {field!r} holds {item!r:.80}, which is not a {_NOUN[field]}")
+            raise BadInput(f"{where}: field {field!r} holds {item!r:.80}, which is not {_NOUN[field]}")
 
 
 def where_of(cls: type) -> str:
