@@ -50,10 +50,8 @@ def seconds_per_pass(encoder: Encoder, device: str) -> float:
     """Build an encoder and time one small batch, after one image to warm up."""
     import torch
 
-    from geoframe.allocation import keep_freed_memory
     from geoframe.numerics import exact_numerics
 
-    keep_freed_memory()
     loaded = encoder.load(device)
     batch = torch.full((BATCH, *loaded.input_shape), 0.5, device=loaded.device)
     with exact_numerics():

@@ -14,6 +14,7 @@ from geoframe.encoder import Encoder, Network, PerChannel, Shape
 from geoframe.errors import EncoderRefused
 from geoframe.geometry.pushforward import pushforward
 from geoframe.numerics import exact_numerics
+from geoframe.process import keep_freed_memory
 
 JVP_COST = 3.0  # forward passes that one Jacobian–vector product counts for in plans and progress
 
@@ -82,6 +83,7 @@ class LoadedEncoder:
     @classmethod
     def from_network(cls, built: Network, label: str, device: str = "cpu") -> LoadedEncoder:
         """Make a network that nobody else holds ready to measure."""
+        keep_freed_memory()
         place = torch.device(device)
         channels = built.input_shape[0]
         modules = [m for m in (built.features, built.head) if m is not None]

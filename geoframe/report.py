@@ -52,11 +52,12 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """Return 0 done, 1 something failed, 2 every failed cell failed for bad input, 130 interrupted."""
+        """Return 0 done, 1 something failed, 2 nothing could be measured for bad input, 130 interrupted."""
         if self.interrupted:
             return INTERRUPTED
         if self.failures:
-            return BAD_INPUT if all(failure.bad_input for _, failure in self.failures) else SOME_FAILED
+            nothing = len(self.failures) == len(self.plan.unique())
+            return BAD_INPUT if nothing and all(f.bad_input for _, f in self.failures) else SOME_FAILED
         return SOME_FAILED if self.problems else DONE
 
     def raise_if_failed(self) -> None:

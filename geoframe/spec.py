@@ -151,4 +151,4 @@ class Spec:
         try:
             return attrs.evolve(self, **changes)
         except (TypeError, ValueError) as error:
-            raise BadInput(f"{type(self).__name__}: {error}") from error
+            raise BadInput(f"{type(self).__name__}: {error.args[0] if error.args else error}") from error

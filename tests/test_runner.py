@@ -218,14 +218,17 @@ def test_a_failed_cell_is_kept_retried_and_stops_nothing(tmp_path, monkeypatch):
     assert list((tmp_path / "run" / "cells").glob("*.failed.json")) == []
 
 
-def test_exit_code_is_2_where_only_bad_input_failed(tmp_path, monkeypatch):
+def test_exit_code_is_2_where_bad_input_left_nothing_to_measure(tmp_path, monkeypatch):
     def build(self):
         raise BadInput("no weights")
 
     monkeypatch.setattr(BrokenEncoder, "build", build)
     with pytest.raises(RunFailed) as failed:
-        rerun(tmp_path / "run", altered(encoders=(BrokenEncoder(name="broken"), TinyEncoder(name="b"))))
+        rerun(tmp_path / "none", altered(encoders=(BrokenEncoder(name="broken"),)))
     assert failed.value.report.exit_code == 2
+    with pytest.raises(RunFailed) as failed:
+        rerun(tmp_path / "some", altered(encoders=(BrokenEncoder(name="broken"), TinyEncoder(name="b"))))
+    assert failed.value.report.exit_code == 1
 
 
 def test_a_failing_summary_costs_nothing_but_itself(tmp_path, monkeypatch):

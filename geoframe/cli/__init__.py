@@ -10,6 +10,7 @@ import click
 from geoframe import __version__
 from geoframe.cli.options import TRACEBACK
 from geoframe.errors import GeoframeError
+from geoframe.process import share_cores
 
 BAD_INPUT, INTERRUPTED = 2, 130
 COMMANDS = {
@@ -65,6 +66,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line."""
+    share_cores()
     try:
         cli(standalone_mode=True)
     except BrokenPipeError:  # the reader of a pipe has gone (`geoframe list | head`)

@@ -21,6 +21,11 @@ def _rules(value: Any) -> tuple[tuple[str, str | None], ...]:
     return tuple((str(a), b) for a, b in (value.items() if isinstance(value, Mapping) else value))
 
 
+def _unweighted(value: Any) -> Any:
+    """An architecture's own weights would be replaced: they are neither downloaded nor part of the key."""
+    return value.randomised() if isinstance(value, ModelEncoder) else value
+
+
 def _check_architecture(_spec: object, _field: object, value: Any) -> None:
     if not isinstance(value, ModelEncoder):
         kind = type(value).__name__
@@ -64,7 +69,7 @@ class CheckpointEncoder(ModelEncoder):
     over or of another shape is an error.
     """
 
-    architecture: ModelEncoder = attrs.field(validator=_check_architecture)
+    architecture: ModelEncoder = attrs.field(converter=_unweighted, validator=_check_architecture)
     file: str | None = attrs.field(default=None, converter=attrs.converters.optional(str), kw_only=True)
     url: str | None = attrs.field(default=None, kw_only=True)
     page: str | None = unkeyed(default=None, kw_only=True)

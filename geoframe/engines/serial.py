@@ -6,7 +6,6 @@ import gc
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from geoframe.allocation import keep_freed_memory
 from geoframe.cells import Record
 from geoframe.engines.engine import BlockDone, Engine, Event, Failed, Finished, Job, Outdated, Started
 from geoframe.probeset import Images
@@ -21,7 +20,6 @@ class SerialEngine(Engine):
 
     def run(self, jobs: Sequence[Job]) -> Iterator[Event]:
         """See `Engine.run`."""
-        keep_freed_memory()
         for group in _groups(jobs, "encoder"):
             if not all(job.complete for job in group):
                 yield from self._encoder(group)

@@ -117,7 +117,16 @@ def frame(ax: Any, eta: Any, ratio: Any) -> None:
 
 def draw_median(ax: Any, eta: Any, median: MedianProfile, look: Any, label: str) -> None:
     """Draw one median with its band of ± one standard error."""
-    ax.plot(eta, positive(median.ratio), **look.line, label=label, linewidth=1.5, markersize=3.5, markeredgewidth=0.8, zorder=3)
+    ax.plot(
+        eta,
+        positive(median.ratio),
+        **look.line,
+        label=label,
+        linewidth=1.5,
+        markersize=3.5,
+        markeredgewidth=0.8,
+        zorder=3,
+    )
     ax.fill_between(eta, *band(median), color=look.colour, alpha=0.18, linewidth=0, zorder=2)
 
 

@@ -1,15 +1,25 @@
 from __future__ import annotations
 
+import os
 import platform
 
 import pytest
 
-from geoframe.allocation import keep_freed_memory
+from geoframe.process import keep_freed_memory, share_cores
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
 def test_glibc_agrees():
     assert keep_freed_memory()
+
+
+def test_a_value_the_user_has_set_stays(monkeypatch):
+    monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
+    share_cores()
+    assert os.environ["GOMP_SPINCOUNT"] == "1000"
+    monkeypatch.setenv("GOMP_SPINCOUNT", "7")
+    share_cores()
+    assert os.environ["GOMP_SPINCOUNT"] == "7"
 
 
 def test_other_libraries_are_left_alone(monkeypatch):
