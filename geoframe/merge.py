@@ -73,7 +73,7 @@ def _stacked(name: str, parts: Parts, shape: tuple[int, int], index: Mapping[str
     dims = tuple(map(str, first.dims))
     values = _filled((*shape, *(len(index[dim]) for dim in dims)), first.dtype)
     for place, variable in variables.items():
-        values[place][_places(parts[place], dims, index)] = variable.transpose(*dims).values
+        values[(*place, ...)][_places(parts[place], dims, index)] = variable.transpose(*dims).values
     return xr.Variable((*OUTER, *dims), values, first.attrs)
 
 

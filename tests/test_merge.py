@@ -104,3 +104,14 @@ def test_a_probe_of_whole_sets_has_no_image():
     part = xr.Dataset({"radius": ("ray", [1.0, 2.0])}, coords={"ray": [0, 1]})
     ds = merge({(0, 0): part}, ENCODERS, PROBESETS)
     assert ds["radius"].dims == ("encoder", "probeset", "ray")
+
+
+def test_probes_of_whole_sets_may_give_one_number():
+    parts = {
+        (0, 0): xr.Dataset({"total": ((), 2.0), "word": ((), "w")}),
+        (1, 1): xr.Dataset({"total": 3.0, "word": "v"}),
+    }
+    ds = merge(parts, ENCODERS, PROBESETS)
+    assert ds["total"].dims == ("encoder", "probeset")
+    np.testing.assert_array_equal(ds["total"], [[2.0, np.nan], [np.nan, 3.0]])
+    assert ds["word"].values.tolist() == [["w", ""], ["", "v"]]
