@@ -12,11 +12,13 @@ import torch
 
 from geoframe.encoder import Encoder, Network, PerChannel, Shape
 from geoframe.errors import EncoderRefused
+from geoframe.geometry.directions import unit_directions
 from geoframe.geometry.pushforward import pushforward
-from geoframe.numerics import exact_numerics
+from geoframe.numerics import exact_numerics, plain_torch
 from geoframe.process import keep_freed_memory
 
 JVP_COST = 3.0  # forward passes that one Jacobian–vector product counts for in plans and progress
+FINE_STEP = 1e-9  # of an image's length: 1/60 of float32's rounding, and a million times float64's
 
 
 def _per_channel(value: PerChannel, channels: int, label: str) -> torch.Tensor:
@@ -24,6 +26,19 @@ def _per_channel(value: PerChannel, channels: int, label: str) -> torch.Tensor:
     if tensor.numel() not in (1, channels):
         raise EncoderRefused(f"encoder {label!r}: mean and std take 1 or {channels} values, not {tensor.numel()}")
     return tensor.expand(channels).reshape(1, channels, 1, 1).clone()
+
+
+def _settle(module: torch.nn.Module, device: torch.device, label: str) -> None:
+    """Put a module in eval mode on a device and freeze its weights (a scripted module can't as a whole)."""
+    tensors = [*module.parameters(), *module.buffers()]
+    if any(torch.nn.parameter.is_lazy(t) for t in tensors):
+        raise EncoderRefused(
+            f"encoder {label!r} has a lazy layer whose weights don't exist yet: run it once on a batch of images first"
+        )
+    module.eval().to(device)
+    for parameter in module.parameters():
+        if parameter.is_leaf:  # copies of a scripted module's aren't
+            parameter.requires_grad_(False)
 
 
 def state_digest(module: torch.nn.Module) -> str:
@@ -51,6 +66,9 @@ class LoadedEncoder:
         (1, channel, 1, 1): normalisation of raw pixels, folded into Φ.
     dtype : torch.dtype
         float32, or float64 for the copy that `double` makes.
+    layout : torch.memory_format
+        Channels last, or contiguous where the network can't run that way (a `view` of a feature map, weights
+        of five dimensions).
     micro_batch : int
         Images that one forward pass should hold; fixed when a cell starts.
     passes : float
@@ -69,6 +87,7 @@ class LoadedEncoder:
     source: str = ""
     layer: str = ""
     dtype: torch.dtype = torch.float32
+    layout: torch.memory_format = torch.channels_last
     micro_batch: int = 1
     passes: float = 0.0
     on_pass: Callable[[float], None] | None = None
@@ -78,7 +97,8 @@ class LoadedEncoder:
     @classmethod
     def of(cls, spec: Encoder, device: str = "cpu") -> LoadedEncoder:
         """Build a spec's network and put it on `device`, in eval mode, weights frozen, channels last."""
-        return cls.from_network(spec.build(), spec.label, device)
+        with plain_torch():
+            return cls.from_network(spec.build(), spec.label, device)
 
     @classmethod
     def from_network(cls, built: Network, label: str, device: str = "cpu") -> LoadedEncoder:
@@ -86,11 +106,10 @@ class LoadedEncoder:
         keep_freed_memory()
         place = torch.device(device)
         channels = built.input_shape[0]
-        modules = [m for m in (built.features, built.head) if m is not None]
-        for module in modules:
-            module.eval().requires_grad_(False)
-            module.to(place).to(memory_format=torch.channels_last)
-        return cls(
+        for module in (built.features, built.head):
+            if module is not None:
+                _settle(module, place, label)
+        encoder = cls(
             label=label,
             network=built.features,
             head=built.head,
@@ -101,6 +120,8 @@ class LoadedEncoder:
             source=built.source,
             layer=built.layer,
         )
+        encoder._choose_layout()
+        return encoder
 
     @cached_property
     def digest(self) -> str:
@@ -155,6 +176,8 @@ class LoadedEncoder:
             raise EncoderRefused(
                 f"encoder {self.label!r} takes images of shape {self.input_shape}, not {tuple(images.shape[1:])}"
             )
+        if self.layout is torch.contiguous_format:
+            images = images.contiguous()
         features = self.network((images - self.mean) / self.std)
         return self._checked_features(features, len(images))
 
@@ -163,6 +186,11 @@ class LoadedEncoder:
             raise EncoderRefused(
                 f"encoder {self.label!r} returns a {type(features).__name__}, not a tensor: "
                 "wrap it in a module that returns the feature vector"
+            )
+        if not features.is_floating_point():
+            raise EncoderRefused(
+                f"encoder {self.label!r} returns features of dtype {features.dtype}, not real numbers: convert them, "
+                "complex ones e.g. by torch.view_as_real(features).flatten(1)"
             )
         if features.ndim != 2 or len(features) != n:
             raise EncoderRefused(
@@ -175,6 +203,20 @@ class LoadedEncoder:
         self.passes += passes
         if self.on_pass is not None:
             self.on_pass(passes)
+
+    def _choose_layout(self) -> None:
+        """Channels last is the faster layout of convolutions; where the network fails in it, contiguous."""
+        images = torch.full((2, *self.input_shape), 0.5, device=self.device)
+        modules = [m for m in (self.network, self.head) if m is not None]
+        for self.layout in (torch.channels_last, torch.contiguous_format):
+            try:
+                for module in modules:
+                    module.to(memory_format=self.layout)
+                with exact_numerics():
+                    self._forward(images.contiguous(memory_format=self.layout))
+                return
+            except Exception:  # of any kind: if it fails in both, the preflight says why
+                continue
 
     def _make_double(self) -> LoadedEncoder | None:
         if self.device.type == "mps":  # no float64 there
@@ -190,9 +232,23 @@ class LoadedEncoder:
                 on_pass=None,
                 double=[],
             )
-            probe = torch.full((1, *self.input_shape), 0.5, dtype=torch.float64, device=self.device)
             with exact_numerics():
-                works = twin._forward(probe).dtype == torch.float64
+                works = twin._resolves_float64()
         except (RuntimeError, TypeError, NotImplementedError):  # constants or kernels that are float32 only
             return None
         return twin if works else None
+
+    def _resolves_float64(self) -> bool:
+        """Whether steps far below float32's resolution add up: a layer that computes in float32 rounds them away."""
+        shape, place = self.input_shape, self.device
+        generator = torch.Generator().manual_seed(0)
+        x = torch.full((1, *shape), 0.5, dtype=torch.float64) + 0.01 * torch.randn(1, *shape, generator=generator)
+        x, u = x.to(place), unit_directions(shape, 0, "double", 0, 1).double().to(place)
+        step = FINE_STEP * float(x.norm())
+        features = self._forward(torch.cat([x, x + step * u, x + 2 * step * u]))
+        if features.dtype != torch.float64:
+            return False
+        once, twice = features[1] - features[0], features[2] - features[0]
+        if not bool(once.any()):  # flat, or rounded away
+            return not bool(pushforward(self._forward, x, u)[1].any())
+        return float((twice - 2 * once).norm()) <= 0.1 * float(once.norm())

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from geoframe.loaded import LoadedEncoder
 
@@ -22,20 +25,44 @@ def _bytes(value: Any) -> int:
     return 0
 
 
+class _Operations(TorchDispatchMode):
+    """Watch every operation, for scripted modules, which take no hooks."""
+
+    def __init__(self, watch: Callable[[Any, Any, Any], None]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # untyped in torch
+        self.watch = watch
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        output = func(*args, **(kwargs or {}))
+        self.watch(func, args, output)
+        return output
+
+
+@contextmanager
+def _watched(network: torch.nn.Module, watch: Callable[[Any, Any, Any], None]) -> Iterator[None]:
+    modules = list(network.modules())
+    if any(isinstance(m, torch.jit.ScriptModule) for m in modules):
+        with _Operations(watch):
+            yield
+        return
+    hooks = [m.register_forward_hook(watch) for m in modules if not list(m.children())]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
 def sample_bytes(encoder: LoadedEncoder) -> int:
     """Estimate the peak memory of one image in a forward pass, from the widest module's input and output."""
     shape = (1, *encoder.input_shape)
     widest = [_bytes(torch.empty(shape, device="meta")) * 2]
 
-    def watch(_module: torch.nn.Module, inputs: Any, output: Any) -> None:
+    def watch(_module: Any, inputs: Any, output: Any) -> None:
         widest.append(_bytes(inputs) + _bytes(output))
 
-    hooks = [m.register_forward_hook(watch) for m in encoder.network.modules() if not list(m.children())]
-    try:
+    with _watched(encoder.network, watch):
         encoder.features(torch.full(shape, 0.5, dtype=encoder.dtype, device=encoder.device))
-    finally:
-        for hook in hooks:
-            hook.remove()
     return _COPIES * max(widest)
 
 

@@ -44,15 +44,45 @@ def _mha_fastpath_off() -> Iterator[None]:
 
 
 @contextmanager
+def plain_torch() -> Iterator[None]:
+    """Undo what a caller's surroundings may impose: autocast, inference mode, default dtype and device.
+
+    Autocast would round to 16 bits, inference mode kills derivatives, and another default dtype or device
+    changes what a forward creates for itself. Everything is as the caller had it on leaving.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(torch.inference_mode(False))
+        for kind in ("cpu", "cuda"):
+            if torch.is_autocast_enabled(kind):
+                stack.enter_context(torch.autocast(kind, enabled=False))
+        if torch.get_default_device().type != "cpu":
+            stack.enter_context(torch.device("cpu"))
+        stack.enter_context(_default_dtype(torch.float32))
+        yield
+
+
+@contextmanager
+def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+@contextmanager
 def exact_numerics() -> Iterator[None]:
     """Full float32 everywhere, kernels that have forward-mode derivatives, no autograd graph.
 
     TF32 is off (cuDNN convolutions use it by default). Attention runs as plain matrix products, in the
     numerator and the denominator alike, since the fused kernels and the fast path of a frozen
     `nn.MultiheadAttention` have no forward-mode derivative. A probe that needs reverse mode wraps its
-    own part in `torch.enable_grad()`. All settings are restored on leaving, also after an error.
+    own part in `torch.enable_grad()`. A caller's autocast, inference mode and defaults don't count (see
+    `plain_torch`). All settings are restored on leaving, also after an error.
     """
     with ExitStack() as stack:
+        stack.enter_context(plain_torch())
         for backend in _precision_switches():
             stack.enter_context(_attribute(backend, "fp32_precision", "ieee"))
         stack.enter_context(_attribute(torch.backends.cudnn, "benchmark", False))

@@ -96,8 +96,11 @@ class ModuleEncoder(Encoder):
 
     def _copies(self) -> tuple[torch.nn.Module, torch.nn.Module | None]:
         """Copy both parts at once, so that weights they share stay shared."""
+        import torch
+
         try:
-            features, head = copy.deepcopy((self.features, self.head))
+            with torch.no_grad():  # or a scripted module's copies hang on a graph
+                features, head = copy.deepcopy((self.features, self.head))
         except Exception as error:  # a module can refuse in any way
             raise BadInput(
                 f"encoder {self.label!r}: the module can't be copied ({type(error).__name__}: {error}): keep open "

@@ -26,13 +26,15 @@ def load_framed(probeset: ProbeSet, shape: Shape) -> Images:
     """Load every image of a probe set at `shape` (channel, height, width); ids have to be unique."""
     import torch
 
+    from geoframe.numerics import plain_torch
     from geoframe.probeset import Images
 
     found: dict[str, tuple[int, torch.Tensor]] = {}
-    for record in probeset.records():
-        if record.id in found:
-            raise BadInput(f"probe set {probeset.label!r} holds two images with the id {record.id!r}")
-        found[record.id] = (int(record.label), checked(probeset.frame(record, shape), shape, record.id))
+    with plain_torch():
+        for record in probeset.records():
+            if record.id in found:
+                raise BadInput(f"probe set {probeset.label!r} holds two images with the id {record.id!r}")
+            found[record.id] = (int(record.label), checked(probeset.frame(record, shape), shape, record.id))
     if not found:
         raise BadInput(f"probe set {probeset.label!r} holds no image")
     labels, pixels = zip(*found.values(), strict=True)
