@@ -31,6 +31,21 @@ class Refused(torch.nn.Module):
     def partly_detached(self, x: torch.Tensor) -> torch.Tensor:
         return self.inner(x) + self.inner((3 * x).detach())
 
+    def slightly_detached(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(0.995 * x + (0.005 * x).detach())
+
+    def rarely_random(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x.flip(3) if torch.rand(()) < 0.1 else x)
+
+    def complex(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.fft.rfft(self.inner(x))
+
+    def slightly_mixed_batch(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x) - 1e-3 * self.inner(x).mean(0)
+
+    def vanishing(self, x: torch.Tensor) -> torch.Tensor:
+        return 1 + 1e-17 * self.inner(x)
+
     def random(self, x: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.dropout(self.inner(x), 0.5, training=True)
 
@@ -62,7 +77,12 @@ class Refused(torch.nn.Module):
         ("detached", "dead derivative"),
         ("inference_mode", "derivative"),
         ("partly_detached", "wrong derivative"),
+        ("slightly_detached", "wrong derivative"),
         ("random", "two different results"),
+        ("rarely_random", "two different results"),
+        ("complex", "not real numbers"),
+        ("slightly_mixed_batch", "mixes the images"),
+        ("vanishing", "doesn't react"),
         ("batch_statistics", "when training"),
         ("mixed_batch", "mixes the images"),
         ("quantised", "doesn't react"),
@@ -88,13 +108,37 @@ class Float32Only(torch.nn.Module):
         return self.inner.float()(x.float())
 
 
-@pytest.mark.parametrize("network", [Linear(), Square(), Sine(), relu_net(), Float32Only()])
+class PartlyFloat32(Float32Only):
+    """Float64 in, float64 out, float32 between: as many attention layers have it."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x).to(x.dtype)
+
+
+class DrawsForNothing(Linear):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        torch.rand(())  # as layers do that look at `training` only afterwards
+        return super().forward(x)
+
+
+class Bfloat16(Linear):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            return super().forward(x)
+
+
+@pytest.mark.parametrize(
+    "network",
+    [Linear(), Square(), Sine(), relu_net(), Float32Only(), PartlyFloat32(), DrawsForNothing(), Bfloat16()],
+    ids=lambda network: type(network).__name__,
+)
 def test_sound_encoders_pass(network: torch.nn.Module) -> None:
     loaded(network).preflight(PIXELS)
 
 
 def test_an_encoder_without_float64_has_no_double() -> None:
     assert loaded(Float32Only()).double() is None
+    assert loaded(PartlyFloat32()).double() is None
     assert loaded(relu_net()).double() is not None
 
 
