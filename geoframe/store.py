@@ -35,9 +35,9 @@ class RunFolder:
         self._previous = self.path / "results.zarr.previous"
 
     def read(self) -> dict[str, Any] | None:
-        """Return run.json, or None where there is none."""
+        """Return run.json, or None where there is none, or none that a run wrote."""
         found = read_json(self.run_json)
-        return found if isinstance(found, dict) and found.get("format") == FORMAT else None
+        return found if _is_run(found) else None
 
     def check(self, study: str) -> None:
         """Refuse a folder that another study made, or that holds something else.
@@ -53,7 +53,10 @@ class RunFolder:
             return
         run = self.read()
         if run is None:
-            raise StoreConflict(f"{self.path} holds something that is not a run of geoframe: choose another --out")
+            what = (
+                "run.json that can't be read" if self.run_json.exists() else "something that is not a run of geoframe"
+            )
+            raise StoreConflict(f"{self.path} holds {what}: choose another --out")
         owner = run["study"]["name"]
         if owner != study:
             raise StoreConflict(f"{self.path} holds a run of study {owner!r}, not {study!r}: choose another --out")
@@ -102,6 +105,20 @@ class RunFolder:
         """Whether nothing but the beginnings of a run is there (killed before run.json was written)."""
         found = [*self.path.iterdir(), *(self.cells.iterdir() if self.cells.is_dir() else ())]
         return all(path == self.cells or path.name == LOCK or path.name.endswith(PARTIAL) for path in found)
+
+
+def _is_run(found: Any) -> bool:
+    """Whether JSON has the parts of run.json that are read again."""
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        return False
+    study, plan, log = (found.get(part) for part in ("study", "plan", "log"))
+    return (
+        isinstance(study, dict)
+        and {"name", "title", "reference", "preset", "set"} <= set(study)
+        and isinstance(log, list)
+        and isinstance(plan, list)
+        and all(isinstance(cell, dict) and {"key", "encoder", "probeset", "probe"} <= set(cell) for cell in plan)
+    )
 
 
 def open(path: str | Path) -> xr.DataTree:

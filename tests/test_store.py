@@ -13,7 +13,8 @@ from geoframe.store import FORMAT, RunFolder
 def claim(path, study="s"):
     folder = RunFolder(path)
     with folder.claimed(study):
-        folder.run_json.write_text(json.dumps({"format": FORMAT, "study": {"name": study}}))
+        described = dict.fromkeys(("title", "reference", "preset"), "") | {"name": study, "set": []}
+        folder.run_json.write_text(json.dumps({"format": FORMAT, "study": described, "plan": [], "log": []}))
     return folder
 
 
@@ -81,3 +82,15 @@ def test_open_says_what_is_missing(tmp_path):
     claim(tmp_path)
     with pytest.raises(MissingFile, match=r"holds run\.json but no results yet"):
         gf.open(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{", "[]", "3", '{"format": 1}', '{"format": 1, "study": 3, "plan": [], "log": []}', '{"format": 1, "log": {}}'],
+)
+def test_a_damaged_run_json_is_refused(tmp_path, text):
+    folder = claim(tmp_path / "run")
+    folder.run_json.write_text(text)
+    assert folder.read() is None
+    with pytest.raises(StoreConflict, match=r"holds run.json that can't be read: choose another --out"):
+        claim(tmp_path / "run")
