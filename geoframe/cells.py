@@ -1,11 +1,15 @@
 """`cells/`: finished cells and blocks, what each cell was started with, and why cells failed.
 
 A block of images is written as `KEY-START.partial` and renamed to `KEY-START.zarr`: that name, and nothing else,
-means done. When all blocks of a cell are done they are packed into one group, `KEY.zarr`.
+means done. When all blocks of a cell are done they are packed into one group, `KEY.zarr`. Each group is sealed by a
+digest of its files: zarr reads a lost chunk as missing values without a word, so a group whose files differ from its
+seal counts as not done.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 START_DIGITS = 8
+SEAL = "seal"
 
 
 def _pairs(blocks: Iterable[Sequence[int]]) -> list[tuple[int, int]]:
@@ -87,7 +92,12 @@ class Failure:
         text = " ".join(str(error).split())
         bad = isinstance(error, BadInput)
         cause = text if bad else f"{type(error).__name__}: {text}".rstrip(": ")
-        return cls(cause, bad, "".join(traceback.format_exception(error)))
+        return cls(_printable(cause), bad, _printable("".join(traceback.format_exception(error))))
+
+
+def _printable(text: str) -> str:
+    """Text without the lone surrogates that file names of unknown encoding bring."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 class CellStore:
@@ -106,10 +116,16 @@ class CellStore:
         yield from (record for record in map(_record, paths) if record is not None)
 
     def done(self, record: Record) -> set[int]:
-        """Starts of the blocks that are finished."""
-        if self._whole(record.key).exists():
-            return {start for start, _ in record.blocks}
-        return {start for start, _ in record.blocks if self._block(record.key, start).exists()}
+        """Starts of the blocks that are finished, and whose files are as they were written."""
+        starts = {start for start, _ in record.blocks}
+        if intact(self._whole(record.key)):
+            return starts
+        return {start for start in starts if intact(self._block(record.key, start))}
+
+    def damaged(self, key: str) -> bool:
+        """Whether files of a finished block or cell were changed or lost."""
+        found = (self._whole(key), *self.folder.glob(f"{key}-*.zarr"))
+        return any(path.exists() and not intact(path) for path in found)
 
     def is_finished(self, key: str) -> bool:
         """Whether every block of the cell is done."""
@@ -131,11 +147,13 @@ class CellStore:
     def pack(self, key: str) -> None:
         """Join the blocks of a finished cell in one group; harmless to repeat."""
         whole, blocks = self._whole(key), sorted(self.folder.glob(f"{key}-*.zarr"))
-        if not whole.exists() and len(blocks) == 1:
-            with writing(whole):
-                blocks[0].rename(whole)
-        elif not whole.exists():
-            _write(whole, self.read(key))
+        if not intact(whole):
+            remove(whole)
+            if len(blocks) == 1:
+                with writing(whole):
+                    blocks[0].rename(whole)
+            else:
+                _write(whole, self.read(key))
         for path in self.folder.glob(f"{key}-*.zarr"):
             remove(path)
 
@@ -149,6 +167,8 @@ class CellStore:
         whole = self._whole(key)
         paths = [whole] if whole.exists() else [self._block(key, start) for start, _ in record.blocks]
         parts: list[xr.Dataset] = [xr.open_zarr(path, consolidated=False, chunks=None).load() for path in paths]
+        for part in parts:
+            part.attrs.pop(SEAL, None)
         if len(parts) == 1:
             return parts[0]
         from geoframe.measuring import concat_blocks
@@ -164,7 +184,10 @@ class CellStore:
     def failure(self, key: str) -> Failure | None:
         """Why the cell failed last time, or None."""
         found = read_json(self._failed(key))
-        return Failure(**found) if isinstance(found, dict) else None
+        try:
+            return Failure(**found) if isinstance(found, dict) else None
+        except TypeError:  # written by another version
+            return None
 
     def fail(self, key: str, failure: Failure) -> None:
         """Keep why a cell failed, until it succeeds."""
@@ -197,8 +220,33 @@ def _write(final: Path, dataset: xr.Dataset) -> None:
     partial = final.with_suffix(PARTIAL)
     with writing(final):
         storable(dataset).to_zarr(partial, mode="w", consolidated=False)
+        _seal(partial)
         sync_tree(partial)
+        remove(final)  # damaged, or it would not be written again
         partial.rename(final)
+
+
+def _seal(group: Path) -> None:
+    head = json.loads((group / "zarr.json").read_text(encoding="utf-8"))
+    head["attributes"][SEAL] = _digest(group, head)
+    (group / "zarr.json").write_text(json.dumps(head, indent=2), encoding="utf-8")
+
+
+def intact(group: Path) -> bool:
+    """Whether a group is there, and its files are as they were when it was sealed."""
+    head = read_json(group / "zarr.json")
+    attributes = head.get("attributes") if isinstance(head, dict) else None
+    seal = attributes.pop(SEAL, None) if isinstance(attributes, dict) else None
+    return seal is not None and bool(seal == _digest(group, head))
+
+
+def _digest(group: Path, head: dict[str, Any]) -> str:
+    """Digest of a group's metadata (without its seal) and of the names and contents of all other files."""
+    total = hashlib.blake2b(json.dumps(head, sort_keys=True).encode(), digest_size=16)
+    for path in sorted(path for path in group.rglob("*") if path.is_file() and path != group / "zarr.json"):
+        total.update(f"\0{path.relative_to(group).as_posix()}\0{path.stat().st_size}\0".encode())
+        total.update(path.read_bytes())
+    return total.hexdigest()
 
 
 def _record(path: Path) -> Record | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import attrs
 
-from geoframe.errors import GeoframeError
+from geoframe.errors import FAILURES, GeoframeError
 from geoframe.store import RunFolder
 from geoframe.store import open as open_results
 from geoframe.study import ResolvedStudy
@@ -29,7 +29,7 @@ def draw(study: ResolvedStudy, folder: RunFolder) -> Drawn:
     for figure in study.figures:
         try:
             drawn.figures += save_all((figure,), tree, folder.figures)
-        except Exception as error:
+        except FAILURES as error:
             cause = str(error) if isinstance(error, GeoframeError) else f"{type(error).__name__}: {error}"
             drawn.problems.append(" ".join(f"figure {figure.label}: {cause}".split()))
     return drawn

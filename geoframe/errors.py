@@ -33,6 +33,10 @@ class UnknownName(BadInput):
     """A name that nothing answers to; the message suggests near matches."""
 
 
+FAILURES = (Exception, SystemExit)
+"""What code of others may raise and costs only what it was asked for: a script's sys.exit() doesn't end a run."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return "; did you mean 'x'?" for the names nearest to `name`, or the list where none is near."""
     names = sorted(set(known))

@@ -17,11 +17,15 @@ PARTS = ("encoder", "probeset", "probe")
 
 @attrs.frozen(eq=False)
 class Decision:
-    """What is done about one cell, and why; `stale` says that what is stored no longer counts."""
+    """What is done about one cell, and why.
+
+    `stale` says that what is stored no longer counts; `damaged`, that files of it were changed or lost.
+    """
 
     job: Job
     reason: str
     stale: bool = False
+    damaged: bool = False
 
     @property
     def action(self) -> str:
@@ -76,6 +80,8 @@ def _decide(cell: Cell, cells: CellStore, strangers: list[Record]) -> Decision:
     if job.complete:
         return Decision(job, "finished before")
     progress = f"{len(job.done)} of {len(record.blocks)} blocks are done"
+    if cells.damaged(cell.key):
+        return Decision(job, f"files in {cells.folder} were changed or lost: {progress}", damaged=True)
     return Decision(job, f"{failed}; {progress}" if failed else f"not finished: {progress}")
 
 

@@ -47,7 +47,7 @@ def write_json(path: Path, value: Any) -> None:
     """Write JSON to `path` in one step: a temporary file beside it, then a rename."""
     temporary = path.with_name(path.name + PARTIAL)
     with writing(path):
-        with temporary.open("w", encoding="utf-8") as file:
+        with temporary.open("w", encoding="utf-8", errors="backslashreplace") as file:  # as JSON writes surrogates
             json.dump(value, file, indent=1, ensure_ascii=False)
             file.flush()
             os.fsync(file.fileno())

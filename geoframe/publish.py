@@ -10,7 +10,7 @@ import attrs
 import xarray as xr
 
 from geoframe.cells import CellStore, storable
-from geoframe.errors import GeoframeError
+from geoframe.errors import FAILURES, GeoframeError
 from geoframe.files import PARTIAL, remove, sync_tree, writing
 from geoframe.merge import merge
 from geoframe.plan import Cell, Plan
@@ -104,7 +104,7 @@ def _summaries(study: ResolvedStudy, nodes: Mapping[str, xr.Dataset], published:
         try:
             dataset = summary.compute(tree)
             headers, rows = summary.rows(dataset)
-        except Exception as error:
+        except FAILURES as error:
             cause = str(error) if isinstance(error, GeoframeError) else f"{type(error).__name__}: {error}"
             published.problems.append(" ".join(f"summary {summary.label}: {cause}".split()))
         else:

@@ -161,6 +161,8 @@ class Runner:
         for decision in missing:
             if decision.stale:
                 self.cells.clear(decision.job.cell.key)
+            if decision.damaged:
+                self.progress.say(f"{decision.job.cell.label}: computed again, {decision.reason}")
         for event in self._engine().run([decision.job for decision in self.report.decisions]):
             self._handle(event)
 

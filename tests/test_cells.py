@@ -83,6 +83,52 @@ def test_a_damaged_record_is_as_good_as_none(cells, tmp_path):
     assert list(cells.records()) == []
 
 
+def lose(path):
+    path.unlink()
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(bytes(data))
+
+
+@pytest.mark.parametrize("damage", [lose, empty, flip])
+@pytest.mark.parametrize("file", ["zarr.json", "x/zarr.json", "image/c/0"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_damaged_group_is_not_done_and_is_written_again(cells, tmp_path, damage, file, packed):
+    cells.start(record())
+    for start, stop in record().blocks:
+        cells.write("k", start, block(start, stop))
+    before = cells.read("k")
+    if packed:
+        cells.pack("k")
+    assert not cells.damaged("k")
+    damage(tmp_path / ("k.zarr" if packed else "k-00000000.zarr") / file)
+    assert cells.damaged("k")
+    assert not cells.is_finished("k")
+    for start, stop in record().missing(cells.done(record())):
+        cells.write("k", start, block(start, stop))
+    cells.pack("k")
+    assert cells.is_finished("k")
+    assert not cells.damaged("k")
+    xr.testing.assert_identical(cells.read("k"), before)
+
+
+def test_a_failure_written_by_another_version_is_none(cells, tmp_path):
+    (tmp_path / "k.failed.json").write_text('{"why": "?"}')
+    assert cells.failure("k") is None
+
+
+def test_a_cause_of_unknown_encoding_is_kept_readable(cells):
+    cells.fail("k", Failure.of(ValueError("no file caf\udce9.png")))
+    assert cells.failure("k").cause == "ValueError: no file caf\\udce9.png"
+
+
 def test_failures_are_kept_until_forgiven(cells):
     try:
         raise RuntimeError("it\nbroke")

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import numpy as np
+import xarray as xr
+
 from geoframe.cells import CellStore, Failure, Record
 from geoframe.explain import decide, differences
 from geoframe.plan import Plan
@@ -16,6 +19,10 @@ class Small(Study):
 def decision_of(cells, study=Small):
     (decision,) = decide(Plan.of(study.resolve()), cells)
     return decision
+
+
+def block(start, stop):
+    return xr.Dataset({"x": ("image", np.arange(start, stop))})
 
 
 def start(cells, study=Small, **changes):
@@ -45,7 +52,7 @@ def test_nothing_is_needed_of_the_folder(tmp_path):
 def test_half_finished(tmp_path):
     cells = CellStore(tmp_path)
     key = start(cells)
-    (tmp_path / f"{key}-00000000.zarr").mkdir()
+    cells.write(key, 0, block(0, 2))
     decision = decision_of(cells)
     assert (decision.action, decision.reason) == ("resume", "not finished: 1 of 2 blocks are done")
     assert decision.passes_left() == 1
@@ -54,9 +61,21 @@ def test_half_finished(tmp_path):
 def test_finished(tmp_path):
     cells = CellStore(tmp_path)
     key = start(cells)
-    (tmp_path / f"{key}.zarr").mkdir()
+    cells.write(key, 0, block(0, 2))
+    cells.write(key, 2, block(2, 3))
+    cells.pack(key)
     decision = decision_of(cells)
     assert (decision.action, decision.reason, decision.passes_left()) == ("skip", "finished before", 0)
+
+
+def test_damaged(tmp_path):
+    cells = CellStore(tmp_path)
+    key = start(cells)
+    cells.write(key, 0, block(0, 2))
+    (tmp_path / f"{key}-00000000.zarr" / "x" / "zarr.json").unlink()
+    decision = decision_of(cells)
+    assert decision.damaged
+    assert decision.reason == f"files in {tmp_path} were changed or lost: 0 of 2 blocks are done"
 
 
 def test_failed_before(tmp_path):
@@ -83,7 +102,9 @@ def test_weights_that_cannot_be_read_now_do_not_undo_a_finished_cell(tmp_path, m
 
     cells = CellStore(tmp_path)
     key = start(cells, encoder_source="old")
-    (tmp_path / f"{key}.zarr").mkdir()
+    cells.write(key, 0, block(0, 2))
+    cells.write(key, 2, block(2, 3))
+    cells.pack(key)
     monkeypatch.setattr(TinyEncoder, "source_digest", gone)
     assert decision_of(cells).action == "skip"
 

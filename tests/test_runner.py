@@ -218,6 +218,22 @@ def test_a_failed_cell_is_kept_retried_and_stops_nothing(tmp_path, monkeypatch):
     assert list((tmp_path / "run" / "cells").glob("*.failed.json")) == []
 
 
+@pytest.mark.parametrize(("owner", "method"), [(BrokenEncoder, "build"), (Dots, "records"), (Norm, "measure")])
+def test_a_plugin_that_exits_costs_its_cells_only(tmp_path, monkeypatch, owner, method):
+    def leave(self, *arguments):
+        raise SystemExit(3)
+
+    right = TinyEncoder.build if owner is BrokenEncoder else getattr(owner, method)
+    monkeypatch.setattr(BrokenEncoder, "build", TinyEncoder.build)
+    monkeypatch.setattr(owner, method, leave)
+    study = altered(encoders=(BrokenEncoder(name="broken"),), summaries=())
+    with pytest.raises(RunFailed, match="SystemExit: 3") as failed:
+        rerun(tmp_path / "run", study)
+    assert failed.value.report.exit_code == 1
+    monkeypatch.setattr(owner, method, right)
+    assert len(rerun(tmp_path / "run", study).cells) == 2
+
+
 def test_exit_code_is_2_where_bad_input_left_nothing_to_measure(tmp_path, monkeypatch):
     def build(self):
         raise BadInput("no weights")
@@ -324,6 +340,16 @@ def test_a_kill_before_packing_is_made_up_for(out):
     assert contents(out / "results.zarr") == before
     assert (out / "cells" / f"{key}.zarr").exists()
     assert not list((out / "cells").glob("*-*.zarr"))
+
+
+def test_lost_values_are_noticed_said_and_computed_again(out):
+    before = contents(out / "results.zarr")
+    damaged = sorted((out / "cells").glob("*.zarr"))[0]
+    (damaged / "norm" / "c" / "0" / "0").unlink()
+    log = rerun(out)
+    assert len(log.cells) == 1
+    assert "were changed or lost" in log.lines[0]
+    assert contents(out / "results.zarr") == before
 
 
 def test_names_do_not_matter_to_what_is_computed(out):

@@ -17,7 +17,7 @@ from geoframe.encoder import Coord
 from geoframe.encoders.building import clean_build
 from geoframe.encoders.model import Model, ModelEncoder, as_dict
 from geoframe.encoders.weights import file_sha256
-from geoframe.errors import BadInput, MissingFile, UnknownName, did_you_mean
+from geoframe.errors import FAILURES, BadInput, MissingFile, UnknownName, did_you_mean
 from geoframe.spec import unkeyed
 
 
@@ -85,7 +85,7 @@ class FactoryEncoder(ModelEncoder):
         try:
             with clean_build(self.seed):
                 module = function(**self.kwargs)
-        except Exception as error:  # the user's code can raise anything
+        except FAILURES as error:  # the user's code can raise anything
             raise BadInput(f"{self.factory} failed: {type(error).__name__}: {error}") from error
         if not isinstance(module, torch.nn.Module):
             raise BadInput(f"{self.factory} returned a {type(module).__name__}, not a torch.nn.Module")
@@ -103,7 +103,7 @@ class FactoryEncoder(ModelEncoder):
             raise MissingFile(f"no file {path} with the factory {name!r}: correct the path in {self.factory!r}")
         try:
             module = _import_file(path) if path else importlib.import_module(place)
-        except Exception as error:  # the user's code can raise anything
+        except FAILURES as error:  # the user's code can raise anything
             raise BadInput(f"can't import {place} for {self.factory!r}: {type(error).__name__}: {error}") from error
         function: Callable[..., Any] | None = getattr(module, name, None)
         if not callable(function):

@@ -84,7 +84,7 @@ class Finished(Event):
 class Failed(Event):
     """The cell can't be finished; others go on."""
 
-    error: Exception
+    error: BaseException
 
 
 class Engine:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from geoframe.cells import Record
 from geoframe.engines.engine import BlockDone, Engine, Event, Failed, Finished, Job, Outdated, Started
+from geoframe.errors import FAILURES
 from geoframe.probeset import Images
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class SerialEngine(Engine):
         try:
             loaded = jobs[0].cell.encoder.load(self.device)
             weights = loaded.digest
-        except Exception as error:
+        except FAILURES as error:
             yield from _all_failed(jobs, error)
             return
         for job in jobs:
@@ -44,7 +45,7 @@ class SerialEngine(Engine):
         try:
             images = jobs[0].cell.probeset.load(loaded.input_shape)
             pixels = images.digest
-        except Exception as error:
+        except FAILURES as error:
             yield from _all_failed(jobs, error)
             return
         for job in jobs:
@@ -53,7 +54,7 @@ class SerialEngine(Engine):
                 yield Outdated(job, f"the images of probe set {job.cell.probeset.label!r} have changed")
         try:
             settings = self._prepared(loaded, images)
-        except Exception as error:
+        except FAILURES as error:
             yield from _all_failed(jobs, error)
             return
         for job in jobs:
@@ -81,7 +82,7 @@ class SerialEngine(Engine):
             for start, stop in record.missing(job.done):
                 yield BlockDone(job, start, measure_block(job.cell.probe, loaded, images, start, stop, settings))
                 job.done.add(start)
-        except Exception as error:
+        except FAILURES as error:
             yield Failed(job, error)
         else:
             yield Finished(job)
@@ -125,7 +126,7 @@ def _groups(jobs: Sequence[Job], part: str) -> list[list[Job]]:
     return list(groups.values())
 
 
-def _all_failed(jobs: Sequence[Job], error: Exception) -> Iterator[Event]:
+def _all_failed(jobs: Sequence[Job], error: BaseException) -> Iterator[Event]:
     for job in jobs:
         if not job.complete:
             yield Failed(job, error)
