@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 
+from geoframe.errors import BadInput
 from geoframe.spec import Spec
 
 if TYPE_CHECKING:
@@ -48,11 +51,23 @@ class Network:
     layer: str = ""
 
 
-def _as_shape(value: Iterable[int] | None) -> Shape | None:
+def as_shape(value: Any) -> Shape | None:
+    """Return (channel, height, width) as a tuple of whole numbers, or None (an attrs converter)."""
     if value is None:
         return None
-    channel, height, width = value
+    sizes = tuple(value) if isinstance(value, Iterable) else ()
+    if len(sizes) != 3 or any(not isinstance(size, Integral) or size < 1 for size in sizes):
+        raise BadInput(f"shape {value!r:.80} should be (channel, height, width): three whole numbers, 1 or more")
+    channel, height, width = map(int, sizes)
     return channel, height, width
+
+
+def _per_channel(spec: Any, field: Any, value: Any) -> None:
+    """Refuse a normalisation that isn't numbers (an attrs validator)."""
+    values = value.tolist() if hasattr(value, "tolist") else value
+    values = values if isinstance(values, tuple | list) else [values]
+    if value is not None and not all(isinstance(v, Real) and math.isfinite(v) for v in values):
+        raise BadInput(f"{type(spec).__name__}: {field.name}={value!r:.80} should be a number, or one for each channel")
 
 
 @attrs.frozen(kw_only=True, slots=False, eq=False)
@@ -73,9 +88,9 @@ class Encoder(Spec):
     kind: ClassVar[str] = "encoder"
     in_process_only: ClassVar[bool] = False
 
-    input_shape: Shape | None = attrs.field(default=None, converter=_as_shape)
-    mean: PerChannel | None = None
-    std: PerChannel | None = None
+    input_shape: Shape | None = attrs.field(default=None, converter=as_shape)
+    mean: PerChannel | None = attrs.field(default=None, validator=_per_channel)
+    std: PerChannel | None = attrs.field(default=None, validator=_per_channel)
 
     @property
     def coords(self) -> dict[str, Coord]:

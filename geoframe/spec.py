@@ -18,6 +18,7 @@ from typing import Any, ClassVar, TypeVar
 import attrs
 
 from geoframe.errors import BadInput
+from geoframe.field_types import check_fields
 
 KEY_VERSION = 1
 S = TypeVar("S", bound="Spec")
@@ -107,6 +108,7 @@ class Spec:
 
     def __attrs_post_init__(self) -> None:
         self.check_frozen()
+        check_fields(self)
 
     def default_name(self) -> str:
         """Name used where none was given."""

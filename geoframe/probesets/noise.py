@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from geoframe.encoder import Coord, Shape
-from geoframe.errors import BadInput
+from geoframe.encoder import Coord, Shape, as_shape
 from geoframe.probeset import ProbeSet, Record
 from geoframe.probesets.drawing import is_count, is_seed
 
@@ -43,13 +42,8 @@ class NoiseSet(ProbeSet):
     """
 
     n: int = attrs.field(default=32, validator=is_count)
-    shape: Shape | None = attrs.field(default=None, converter=attrs.converters.optional(tuple), kw_only=True)
+    shape: Shape | None = attrs.field(default=None, converter=as_shape, kw_only=True)
     seed: int = attrs.field(default=0, validator=is_seed, kw_only=True)
-
-    def __attrs_post_init__(self) -> None:
-        super().__attrs_post_init__()
-        if self.n is None:
-            raise BadInput("NoiseSet: n is missing: say how many images")
 
     def default_name(self) -> str:
         """Paper A's name: noise32."""

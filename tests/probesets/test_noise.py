@@ -42,7 +42,7 @@ def test_names_coords_and_smoke():
     assert (noise.smoke().label, noise.smoke().count()) == ("noise32", 1)
     with pytest.raises(BadInput, match="n=0"):
         NoiseSet(0)
-    with pytest.raises(BadInput, match="n is missing"):
+    with pytest.raises(BadInput, match="n=None should be a whole number"):
         NoiseSet(None)
     with pytest.raises(BadInput, match="seed='a'"):
         NoiseSet(1, seed="a")
