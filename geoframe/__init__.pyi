@@ -24,9 +24,12 @@ from geoframe.plugins import hookimpl as hookimpl
 from geoframe.probe import Batch as Batch
 from geoframe.probe import Output as Output
 from geoframe.probe import Probe as Probe
+from geoframe.probes.coverage import RayCoverageProbe as RayCoverageProbe
+from geoframe.probes.gi import GIProbe as GIProbe
 from geoframe.probes.ratio import CIFAR_SCALES as CIFAR_SCALES
 from geoframe.probes.ratio import IMAGENET_SCALES as IMAGENET_SCALES
 from geoframe.probes.ratio import RatioProbe as RatioProbe
+from geoframe.probes.tube import TubeProbe as TubeProbe
 from geoframe.probeset import Images as Images
 from geoframe.probeset import ProbeSet as ProbeSet
 from geoframe.probeset import Record as Record

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from geoframe.errors import BadInput
-from geoframe.probe import Output, Probe
+from geoframe.probe import Probe
 from geoframe.probeset import Images
 from geoframe.provenance import git_commit, versions
 
@@ -38,7 +38,7 @@ def label_block(
         `image_id`, `label` and the probe's own; attributes with everything needed to repeat it.
     """
     whole = probe.per == "set"
-    variables = {name: _variable(name, probe.outputs[name], values[name], whole) for name in probe.outputs}
+    variables = {name: _variable(name, probe, values[name]) for name in probe.outputs}
     dataset = xr.Dataset(variables, attrs=_provenance(probe, encoder, images, settings))
     dataset = dataset.assign_coords(_own_coords(probe, dataset))
     if whole:
@@ -51,9 +51,10 @@ def label_block(
     )
 
 
-def _variable(name: str, output: Output, value: np.ndarray, whole: bool) -> xr.Variable:
-    dims = output.dims if whole else ("image", *output.dims)
-    return xr.Variable(dims, value, {"long_name": output.long_name or name.replace("_", " "), "units": output.units})
+def _variable(name: str, probe: Probe, value: np.ndarray) -> xr.Variable:
+    output = probe.outputs[name]
+    described = {"long_name": output.long_name or name.replace("_", " "), "units": output.units}
+    return xr.Variable(probe.dims_of(name), value, described)
 
 
 def _own_coords(probe: Probe, dataset: xr.Dataset) -> dict[str, Any]:

@@ -132,7 +132,7 @@ class LoadedEncoder:
     def features(self, images: torch.Tensor) -> torch.Tensor:
         """Φ: raw [0, 1] pixels (n, channel, height, width) to features (n, d)."""
         features = self._forward(images)
-        self._count(len(images))
+        self.count(len(images))
         return features
 
     def logits(self, images: torch.Tensor) -> torch.Tensor:
@@ -144,7 +144,7 @@ class LoadedEncoder:
     def pushforward(self, images: torch.Tensor, tangents: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Φ(x) and J_Φ(x) v, row by row (see `geoframe.geometry.pushforward`)."""
         result = pushforward(self._forward, images, tangents)
-        self._count(len(images) * JVP_COST)
+        self.count(len(images) * JVP_COST)
         return result
 
     def double(self) -> LoadedEncoder | None:
@@ -199,7 +199,8 @@ class LoadedEncoder:
             )
         return features
 
-    def _count(self, passes: float) -> None:
+    def count(self, passes: float) -> None:
+        """Tell the progress of passes that were made around `features`."""
         self.passes += passes
         if self.on_pass is not None:
             self.on_pass(passes)

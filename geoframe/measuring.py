@@ -126,7 +126,10 @@ def measure_block(
             for step in [_call_size(probe, settings, stop - start)]
             for first in range(start, stop, step)
         ]
-    values = {name: _join([part[name] for part in parts], probe) for name in probe.outputs}
+    values = {
+        name: np.concatenate([part[name] for part in parts]) if _by_image(probe, name) else parts[0][name]
+        for name in probe.outputs
+    }
     return label_block(probe, encoder, images, start, values, settings)
 
 
@@ -190,7 +193,11 @@ def _call(
     found = _as_arrays(probe, probe.measure(encoder, batch))
     for name, value in found.items():
         _check_shape(probe, name, value, size)
-    return found if probe.per == "set" else {name: value[: last - first] for name, value in found.items()}
+    return {name: value[: last - first] if _by_image(probe, name) else value for name, value in found.items()}
+
+
+def _by_image(probe: Probe, name: str) -> bool:
+    return "image" in probe.dims_of(name)
 
 
 def _stream(probe: Probe, image_id: str) -> torch.Generator:
@@ -211,15 +218,9 @@ def _as_arrays(probe: Probe, found: Any) -> dict[str, np.ndarray]:
 
 
 def _check_shape(probe: Probe, name: str, value: np.ndarray, n: int) -> None:
-    output = probe.outputs[name]
-    want = len(output.dims) + (probe.per == "image")
-    if value.ndim != want or (probe.per == "image" and len(value) != n):
-        dims = ", ".join((("image",) if probe.per == "image" else ()) + output.dims)
+    dims = probe.dims_of(name)
+    if value.ndim != len(dims) or (_by_image(probe, name) and len(value) != n):
         raise BadInput(
             f"{type(probe).__name__}.measure returned {name!r} of shape {value.shape} for {n} images; "
-            f"its dimensions are ({dims})"
+            f"its dimensions are ({', '.join(dims)})"
         )
-
-
-def _join(parts: list[np.ndarray], probe: Probe) -> np.ndarray:
-    return parts[0] if probe.per == "set" else np.concatenate(parts)

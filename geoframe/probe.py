@@ -31,6 +31,8 @@ class Output:
         Dimensions after `image` (which is implied unless the probe is `per = "set"`).
     units, long_name : str
         Stored with the variable; the long name defaults to the variable's name.
+    shared : bool
+        One value for all images of a call, without the `image` dimension (a table of ids, say).
     dtype : str
         numpy dtype in the store. Missing values are NaN, −1, False or "".
     """
@@ -39,6 +41,7 @@ class Output:
     units: str = attrs.field(default="1", kw_only=True)
     long_name: str = attrs.field(default="", kw_only=True)
     dtype: str = attrs.field(default="float64", kw_only=True)
+    shared: bool = attrs.field(default=False, kw_only=True)
 
 
 @attrs.define
@@ -98,6 +101,11 @@ class Probe(Spec):
     def coords(self) -> Mapping[str, Sequence[Any]]:
         """Coordinates of the outputs' own dimensions; a dimension left out is numbered from 0."""
         return {}
+
+    def dims_of(self, output: str) -> tuple[str, ...]:
+        """Return all dimensions of an output, `image` included where it has it."""
+        declared = self.outputs[output]
+        return declared.dims if self.per == "set" or declared.shared else ("image", *declared.dims)
 
     def forward_passes(self) -> float:
         """Return the planned cost of one image, in forward passes (for progress and `--dry-run`)."""

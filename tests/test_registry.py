@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 import geoframe as gf
+from geoframe import builtin
 from geoframe.plugins import KINDS
 from geoframe.registry import default_registry
 
@@ -228,7 +229,9 @@ def test_the_environment_restricts_which_plugins_load(site, monkeypatch, value, 
     site("geo-test-b", "geo_test_b", hooks("second"), point="point-b")
     monkeypatch.setenv("GEOFRAME_PLUGINS", value)
     registry = gf.Registry.discover()
-    assert set(registry.names("probe")) == {"ratio"} | names
+    built_in = {entry.name for entry in builtin.geoframe_probes()}
+    assert "ratio" in built_in
+    assert set(registry.names("probe")) == built_in | names
     assert ("geo_test_a" in sys.modules) == ("first" in names)
     assert ("geo_test_b" in sys.modules) == ("second" in names)
 

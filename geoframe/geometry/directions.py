@@ -50,3 +50,28 @@ def unit_directions(shape: Sequence[int], seed: int, image_id: str, start: int, 
     for row, index in enumerate(range(start, stop)):
         block[row] = unit_direction(shape, seed, image_id, index)
     return torch.from_numpy(block)
+
+
+def orthogonal_directions(axis: torch.Tensor, n: int, rng: torch.Generator) -> torch.Tensor:
+    """Draw unit vectors orthogonal to an axis, uniform on the sphere of its complement.
+
+    Parameters
+    ----------
+    axis : torch.Tensor
+        (d,), float64, not zero.
+    n : int
+        How many.
+    rng : torch.Generator
+        On the CPU.
+
+    Returns
+    -------
+    torch.Tensor
+        (n, d), float64; products with the unit axis are at rounding level.
+    """
+    unit = axis / axis.norm()
+    gaussian = torch.randn(n, len(axis), generator=rng, dtype=torch.float64)
+    for _ in range(2):  # once more removes what rounding left
+        gaussian -= (gaussian @ unit)[:, None] * unit
+    lengths: torch.Tensor = torch.linalg.vector_norm(gaussian, dim=1, keepdim=True)
+    return gaussian / lengths

@@ -1,0 +1,128 @@
+"""Jacobian of a map at one point, and its singular value decomposition, in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+import numpy as np
+import torch
+
+from geoframe.geometry.pushforward import Map, pushforward
+
+
+@attrs.frozen(eq=False)
+class Spectrum:
+    """J = U Σ Vᵀ at one point.
+
+    Attributes
+    ----------
+    values : torch.Tensor
+        (k,), float64, descending.
+    right, left : torch.Tensor
+        Rows v_i (·, input) and u_i (·, feature). A complete basis has more right vectors than values:
+        the rest spans the null space, in an arbitrary order.
+    """
+
+    values: torch.Tensor
+    right: torch.Tensor
+    left: torch.Tensor
+
+
+def jacobian(phi: Map, x: torch.Tensor, batch: int) -> torch.Tensor:
+    """Jacobian at one point, by whichever of forward and reverse mode takes fewer products.
+
+    Parameters
+    ----------
+    phi : callable
+        (n, …) to (n, d), rows independent.
+    x : torch.Tensor
+        (1, …).
+    batch : int
+        Products at once.
+
+    Returns
+    -------
+    torch.Tensor
+        (d, input), in x's dtype.
+    """
+    features, inputs = phi(x).shape[1], x[0].numel()
+    build = _by_rows if features <= inputs else _by_columns
+    return build(phi, x, features if features <= inputs else inputs, batch)
+
+
+def _by_rows(phi: Map, x: torch.Tensor, features: int, batch: int) -> torch.Tensor:
+    """Reverse mode: row i is the gradient of feature i, many rows in one backward pass."""
+    rows = []
+    for start in range(0, features, batch):
+        index = torch.arange(start, min(start + batch, features), device=x.device)
+        with torch.enable_grad():
+            points = x.detach().expand(len(index), *x.shape[1:]).clone().requires_grad_(True)
+            picked = phi(points).gather(1, index[:, None]).sum()
+            rows.append(torch.autograd.grad(picked, points)[0].flatten(1))
+    return torch.cat(rows)
+
+
+def _by_columns(phi: Map, x: torch.Tensor, inputs: int, batch: int) -> torch.Tensor:
+    """Forward mode: column j is the pushforward of basis vector j."""
+    columns = []
+    for start in range(0, inputs, batch):
+        index = torch.arange(start, min(start + batch, inputs), device=x.device)
+        basis = torch.nn.functional.one_hot(index, inputs).to(x).view(len(index), *x.shape[1:])
+        columns.append(pushforward(phi, x.expand_as(basis).contiguous(), basis)[1])
+    return torch.cat(columns).T
+
+
+def decompose(matrix: torch.Tensor, complete: bool = False) -> Spectrum:
+    """Decompose J itself, never its Gram matrix, in float64.
+
+    Parameters
+    ----------
+    matrix : torch.Tensor
+        J, (feature, input).
+    complete : bool
+        Complete the right singular vectors to a basis of input space.
+    """
+    left, values, right = torch.linalg.svd(matrix.double(), full_matrices=complete)
+    return Spectrum(values, right, left.T)
+
+
+def leading(phi: Map, x: torch.Tensor, k: int, seed: int = 0) -> Spectrum:
+    """Leading singular triples without forming J: Lanczos (scipy's `svds`) on products with J and Jᵀ.
+
+    Parameters
+    ----------
+    phi : callable
+        (n, …) to (n, d), in float64.
+    x : torch.Tensor
+        (1, …), float64.
+    k : int
+        How many; less than the smaller side of J.
+    seed : int
+        Of the start vector.
+    """
+    from scipy.sparse.linalg import LinearOperator, svds
+
+    shape = (phi(x).shape[1], x[0].numel())
+    push, pull = _products(phi, x)
+    operator = LinearOperator(shape, matvec=push, rmatvec=pull, dtype=np.float64)
+    start = np.random.default_rng(seed).standard_normal(min(shape))
+    left, values, right = svds(operator, k=k, v0=start, tol=0.0, solver="arpack")
+    order = np.argsort(-values)
+    return Spectrum(*(torch.from_numpy(a[order].copy()).to(x.device) for a in (values, right, left.T)))
+
+
+def _products(
+    phi: Map, x: torch.Tensor
+) -> tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray], np.ndarray]]:
+    def push(v: np.ndarray) -> np.ndarray:
+        tangent = torch.from_numpy(np.ascontiguousarray(v.ravel())).to(x).view_as(x)
+        return np.asarray(pushforward(phi, x, tangent)[1][0].cpu().numpy())
+
+    def pull(u: np.ndarray) -> np.ndarray:
+        with torch.enable_grad():
+            point = x.detach().clone().requires_grad_(True)
+            weighted = phi(point)[0] @ torch.from_numpy(np.ascontiguousarray(u.ravel())).to(x)
+            return np.asarray(torch.autograd.grad(weighted, point)[0].flatten().cpu().numpy())
+
+    return push, pull

@@ -1,0 +1,138 @@
+"""`GIProbe`: generalization intervals along singular vectors or random directions (Neural Expansion, §3, §5.1)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import attrs
+
+from geoframe.errors import BadInput
+from geoframe.probe import Batch, Output, Probe
+from geoframe.probes.searching import Search, check_search, count_field, search_field, search_passes
+
+if TYPE_CHECKING:
+    import torch
+
+    from geoframe.loaded import LoadedEncoder
+
+LARGEST_BASIS = 4096  # inputs with more pixels have no complete basis here: it would take d² numbers
+
+
+@attrs.frozen(kw_only=True)
+class GIProbe(Probe):
+    """Generalization interval: how far an image moves along a direction before its class changes.
+
+    GI(f, x₀, d) = sup{t : the class predicted at x₀ is kept on [0, t)}, by A.4's step search or exactly.
+
+    Attributes
+    ----------
+    along : {"rsv", "random"}
+        Right singular vectors of the input → penultimate Jacobian, or isotropic random unit directions.
+    n_directions : int or None
+        Along "rsv": None is the complete basis of input space, null directions included, by descending singular
+        value; a number takes that many of it, evenly spaced (of inputs with more than 4096 pixels: the leading
+        ones). Along "random": how many, 100 where None.
+    step, cap : float
+        δ and the largest t of A.4, in units of the scaled direction. `step` plays no role in an exact search.
+    scale : {"diagonal", "unit"}
+        Length of a direction: √d, the diagonal of the input box [0, 1]^d (B §5.1's 56 in [−1, 1] space), so that
+        GI = 1 means all the way across; or 1, so that GI is a distance.
+    search : {"grid", "exact"}
+        Exact is for chains of linear layers and ReLUs: the true crossing, with no step size.
+
+    Notes
+    -----
+    The sign of a singular vector, and the basis of the null space, are arbitrary: use both signs, and aggregate beyond
+    the rank. An interval that reaches the cap is censored; means follow the cap.
+    """
+
+    version: ClassVar[str] = "1"
+    needs: ClassVar[frozenset[str] | set[str]] = frozenset({"logits"})
+    images_per_call: ClassVar[int | None] = 1
+    images_per_block: ClassVar[int] = 4
+    outputs: ClassVar[Mapping[str, Output]] = {
+        "gi": Output(("direction",), units="scaled direction", long_name="generalization interval, along +d"),
+        "gi_negative": Output(("direction",), units="scaled direction", long_name="generalization interval, along −d"),
+        "distance": Output(("direction",), units="raw-pixel L2", long_name="distance to the class change, along +d"),
+        "censored": Output(("direction",), dtype="bool", long_name="class kept up to the cap, along +d"),
+        "censored_negative": Output(("direction",), dtype="bool", long_name="class kept up to the cap, along −d"),
+        "singular_value": Output(
+            ("direction",), units="feature L2 / raw-pixel L2", long_name="singular value of the direction (0: null)"
+        ),
+        "predicted": Output(dtype="int64", long_name="class predicted at the image"),
+    }
+
+    along: Literal["rsv", "random"] = attrs.field(default="rsv", validator=attrs.validators.in_(("rsv", "random")))
+    n_directions: int | None = count_field(None)
+    step: float = attrs.field(default=0.01, converter=float)
+    cap: float = attrs.field(default=3.0, converter=float)
+    scale: Literal["diagonal", "unit"] = attrs.field(
+        default="diagonal", validator=attrs.validators.in_(("diagonal", "unit"))
+    )
+    search: Search = search_field()
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        check_search(self.step, self.cap)
+
+    def default_name(self) -> str:
+        """Return "gi"."""
+        return "gi"
+
+    def forward_passes(self) -> float:
+        """Planned cost of one image, if no ray ended early."""
+        return 2 * (self.n_directions or 100) * search_passes(self.search, self.step, self.cap)
+
+    def smoke(self) -> GIProbe:
+        """Return the same with four directions and a coarse step."""
+        return self.evolve(n_directions=4, step=self.cap / 4)
+
+    def measure(self, encoder: LoadedEncoder, batch: Batch) -> Mapping[str, Any]:
+        """Measure one image; see `Probe.measure`."""
+        from geoframe.lines import RayTable, intervals, predicted
+
+        x, image_id = batch.images, batch.ids[0]
+        held = predicted(encoder, x)
+        directions, values = self._directions(encoder, x, image_id)
+        length = math.sqrt(x[0].numel()) if self.scale == "diagonal" else 1.0
+        scaled = directions.to(x) * length
+        ahead, behind = (
+            intervals(encoder, RayTable(x.expand_as(v), v, held.expand(len(v))), self.search, self.step, self.cap)
+            for v in (scaled, -scaled)
+        )
+        return {
+            "gi": ahead.gi[None],
+            "gi_negative": behind.gi[None],
+            "distance": ahead.gi[None] * length,
+            "censored": ahead.censored[None],
+            "censored_negative": behind.censored[None],
+            "singular_value": values[None],
+            "predicted": held,
+        }
+
+    def _directions(self, encoder: LoadedEncoder, x: torch.Tensor, image_id: str) -> tuple[torch.Tensor, torch.Tensor]:
+        """Unit directions (direction, channel, height, width), and their singular values (NaN for random ones)."""
+        import torch
+
+        if self.along == "random":
+            from geoframe.geometry.directions import unit_directions
+
+            drawn = unit_directions(encoder.input_shape, self.seed, image_id, 0, self.n_directions or 100)
+            return drawn, torch.full((len(drawn),), float("nan"), dtype=torch.float64)
+        from geoframe.spectra import basis_at, leading_at
+
+        pixels = x[0].numel()
+        if pixels <= LARGEST_BASIS:
+            vectors, values = basis_at(encoder, x)
+            if self.n_directions:
+                chosen = torch.linspace(0, pixels - 1, min(self.n_directions, pixels)).round().long()
+                vectors, values = vectors[chosen], values[chosen]
+        elif self.n_directions:
+            vectors, values = leading_at(encoder, x, self.n_directions)
+        else:
+            raise BadInput(
+                f"GIProbe: {pixels} pixels are too many for a complete basis: give n_directions, or along='random'"
+            )
+        return vectors.view(-1, *encoder.input_shape), values

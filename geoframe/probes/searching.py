@@ -1,0 +1,34 @@
+"""Parameters that probes which search along rays have in common. Imports no torch."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import attrs
+
+Search = Literal["grid", "exact"]
+
+
+def search_field() -> Any:
+    """Field for how a ray is searched: A.4's steps, or the true crossing of a piecewise-linear classifier."""
+    return attrs.field(default="grid", validator=attrs.validators.in_(("grid", "exact")))
+
+
+def count_field(default: int | None, least: int = 1, optional: bool = False) -> Any:
+    """Field for a number of things; None is allowed where it is the default, or said to be."""
+    whole = attrs.validators.and_(attrs.validators.instance_of(int), attrs.validators.ge(least))
+    validator: Any = attrs.validators.optional(whole) if optional or default is None else whole
+    return attrs.field(default=default, validator=validator)
+
+
+def check_search(step: float, cap: float) -> None:
+    """Refuse a step or a cap that makes no search."""
+    if not 0 < step < float("inf") or not 0 < cap < float("inf"):
+        raise ValueError(f"step and cap must be positive numbers, not step={step:g}, cap={cap:g}")
+    if step > cap:
+        raise ValueError(f"step={step:g} is above cap={cap:g}: nothing would be searched")
+
+
+def search_passes(search: Search, step: float, cap: float) -> float:
+    """Forward passes to plan for one ray that never ends early; an exact search costs about a hundred."""
+    return 100.0 if search == "exact" else cap / step
