@@ -85,6 +85,10 @@ class CheckpointEncoder(ModelEncoder):
         super().__attrs_post_init__()
         if not (self.file or self.url):
             raise BadInput("CheckpointEncoder needs file='…' or url='…': the weights")
+        if self.url is not None and urlparse(self.url).scheme not in ("https", "http", "ftp", "file"):
+            raise BadInput(f"CheckpointEncoder: url={self.url!r} is no address: write https://…")
+        if not self.file_name:
+            raise BadInput(f"CheckpointEncoder: url={self.url!r} ends in no file name: say file='…' too")
         if self.match not in ("keys", "order"):
             raise BadInput(f"CheckpointEncoder: match is 'keys' or 'order', not {self.match!r}")
 

@@ -100,7 +100,15 @@ def split_head(model: nn.Module, input_shape: tuple[int, ...], label: str = "mod
         The output isn't made by a linear layer, or the parts don't give the model's output.
     """
     x = _example(input_shape)
-    calls, output = _linear_calls(model.eval(), x)
+    try:
+        calls, output = _linear_calls(model.eval(), x)
+    except (RuntimeError, TypeError, ValueError) as error:
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise EncoderRefused(f"encoder {label!r} fails on images of shape {tuple(input_shape)}: {reason}") from error
+    if isinstance(output, torch.Tensor) and not bool(torch.isfinite(output).all()):
+        raise EncoderRefused(
+            f"encoder {label!r} returns NaN or infinite values: check its weights and its normalisation (mean, std)"
+        )
     if not calls or not _makes(calls[-1], output):
         raise EncoderRefused(
             f"encoder {label!r}: its output is not made by a linear layer, so there is no classifier to split off: "

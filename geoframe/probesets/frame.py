@@ -32,6 +32,7 @@ def load_framed(probeset: ProbeSet, shape: Shape) -> Images:
     found: dict[str, tuple[int, torch.Tensor]] = {}
     with plain_torch():
         for record in probeset.records():
+            _check_id(record.id, probeset.label)
             if record.id in found:
                 raise BadInput(f"probe set {probeset.label!r} holds two images with the id {record.id!r}")
             found[record.id] = (int(record.label), checked(probeset.frame(record, shape), shape, record.id))
@@ -39,6 +40,14 @@ def load_framed(probeset: ProbeSet, shape: Shape) -> Images:
         raise BadInput(f"probe set {probeset.label!r} holds no image")
     labels, pixels = zip(*found.values(), strict=True)
     return Images(ids=tuple(found), labels=labels, pixels=torch.stack(pixels))
+
+
+def _check_id(name: str, label: str) -> None:
+    """Refuse an id that no store can hold: a file name that isn't UTF-8 comes as lone surrogates."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise BadInput(f"probe set {label!r}: the name {name!r} isn't valid UTF-8: rename that file") from error
 
 
 def frame(image: Any, shape: Shape, name: str) -> torch.Tensor:

@@ -29,10 +29,15 @@ def _float_array(value: Any) -> Any:
 
 
 def _labels(value: Any) -> tuple[int, ...]:
-    value = value.tolist() if hasattr(value, "tolist") else list(value)
-    if any(label != int(label) for label in value):
-        raise BadInput("TensorSet: labels should be whole numbers")
-    return tuple(int(label) for label in value)
+    value = value.tolist() if hasattr(value, "tolist") else value
+    try:
+        labels = tuple(int(label) for label in value)
+        whole = all(label == given and abs(label) < 2**63 for label, given in zip(labels, value, strict=True))
+    except (TypeError, ValueError, OverflowError):
+        whole = False
+    if not whole:
+        raise BadInput(f"TensorSet: labels={value!r:.80} should be whole numbers, one an image")
+    return labels
 
 
 def _ids(value: Any) -> tuple[str, ...]:

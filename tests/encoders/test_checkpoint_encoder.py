@@ -190,9 +190,16 @@ def test_frame_coords_names():
 def test_keys():
     key = _encoder("net.pth").key
     assert _encoder("net.pth", name="n", training="t", epsilon=1.0, extra_coords={"a": 1}, page="p").key == key
-    others = [{"mean": 0.5}, {"sha256": "ab"}, {"match": "order"}, {"nested": "m"}, {"url": "u"}, {"head": None}]
+    others = [
+        {"mean": 0.5},
+        {"sha256": "ab"},
+        {"match": "order"},
+        {"nested": "m"},
+        {"url": "https://u/u"},
+        {"head": None},
+    ]
     assert len({key, *(_encoder("net.pth", **other).key for other in others)}) == len(others) + 1
-    assert _encoder("a", sha256="ab").key == _encoder("b", sha256="ab", url="u").key
+    assert _encoder("a", sha256="ab").key == _encoder("b", sha256="ab", url="https://u/u").key
 
 
 def test_bad_specs():
@@ -208,3 +215,16 @@ def test_it_loads(weights, state):
     torch.save(state, weights / "net.pth")
     loaded = _encoder("net.pth").load()
     assert loaded.logits(torch.rand(2, 3, 32, 32)).shape == (2, 10)
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("nonsense.pth", "url='nonsense.pth' is no address: write https://…"),
+        ("htp://example.org/net.pth", "is no address"),
+        ("https://example.org", "ends in no file name: say file='…' too"),
+    ],
+)
+def test_an_address_that_gives_no_file_is_refused(url, message):
+    with pytest.raises(gf.BadInput, match=message):
+        gf.CheckpointEncoder(NET, url=url)

@@ -123,3 +123,23 @@ def test_where_the_state_dict_lies():
         weights_in({"odd": STATE}, "auto", "f")
     with pytest.raises(BadInput, match="holds: Tensor"):
         weights_in(torch.rand(2), "auto", "f")
+
+
+@pytest.mark.parametrize("summed", [True, False])
+def test_a_flipped_bit_is_noticed_where_the_file_has_checksums(tmp_path, summed):
+    path = tmp_path / "c.pth"
+    before = torch.serialization.get_crc32_options()
+    torch.serialization.set_crc32_options(summed)
+    try:
+        torch.save(STATE, path)
+    finally:
+        torch.serialization.set_crc32_options(before)
+    assert torch.equal(read_file(path)["fc.weight"], STATE["fc.weight"])
+    data = path.read_bytes()
+    place = data.index(STATE["fc.weight"].numpy().tobytes())
+    path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+    if summed:
+        with pytest.raises(BadInput, match=r"wrong checksum of c/data/0.*: it is damaged"):
+            read_file(path)
+    else:
+        assert not torch.equal(read_file(path)["fc.weight"], STATE["fc.weight"])

@@ -96,3 +96,15 @@ class _ReadsWeight(nn.Module):
 def test_a_model_that_cannot_be_split_is_refused(model):
     with pytest.raises(EncoderRefused, match="can't be split at 'head'"):
         split_head(model, SHAPE)
+
+
+def test_weights_that_are_nan_are_named():
+    model = _classifier()
+    torch.nn.init.constant_(model[0].weight, float("nan"))
+    with pytest.raises(EncoderRefused, match=r"'n' returns NaN or infinite values: check its weights"):
+        split_head(model, SHAPE, "n")
+
+
+def test_another_input_shape_is_named():
+    with pytest.raises(EncoderRefused, match=r"'n' fails on images of shape \(3, 9, 9\): mat1 and mat2"):
+        split_head(_classifier(), (3, 9, 9), "n")

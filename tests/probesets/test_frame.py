@@ -13,6 +13,7 @@ from torchvision import transforms
 
 from geoframe.errors import BadInput
 from geoframe.probeset import ProbeSet, Record
+from geoframe.probesets.folder import ImageFolder
 from geoframe.probesets.frame import cover, frame, resize_pixels, resized_size
 from geoframe.probesets.photos import photo_file
 from geoframe.probesets.pictures import open_picture
@@ -221,3 +222,15 @@ def test_equal_ids_and_empty_sets_are_refused():
         Listed(items=(record, record)).load((3, 8, 8))
     with pytest.raises(BadInput, match="'listed' holds no image"):
         Listed().load((3, 8, 8))
+
+
+def test_a_file_name_of_unknown_encoding_is_refused(tmp_path):
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    Image.new("RGB", (8, 8)).save(folder / "a.png")
+    try:
+        (folder / "a.png").rename(folder / "caf\udce9.png")
+    except OSError:
+        pytest.skip("this file system takes UTF-8 only")
+    with pytest.raises(BadInput, match=r"the name 'caf\\udce9.png' isn't valid UTF-8: rename that file"):
+        ImageFolder(folder).load((3, 4, 4))

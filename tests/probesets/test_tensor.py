@@ -46,6 +46,11 @@ def test_the_tensor_is_copied():
         (np.zeros((1, 1, 4, 4), dtype=int), {}, "divided by 255"),
         (torch.zeros(2, 1, 4, 4), {"labels": [1]}, "1 labels for 2 images"),
         (torch.zeros(2, 1, 4, 4), {"labels": [1, 0.5]}, "whole numbers"),
+        (torch.zeros(2, 1, 4, 4), {"labels": ["a", "b"]}, "whole numbers"),
+        (torch.zeros(2, 1, 4, 4), {"labels": [float("nan"), 1]}, "whole numbers"),
+        (torch.zeros(2, 1, 4, 4), {"labels": [None, 1]}, "whole numbers"),
+        (torch.zeros(2, 1, 4, 4), {"labels": [2**63, 1]}, "whole numbers"),
+        (torch.zeros(2, 1, 4, 4), {"labels": 5}, "whole numbers"),
         (torch.zeros(2, 1, 4, 4), {"ids": "abc"}, "3 ids for 2 images"),
     ],
 )
