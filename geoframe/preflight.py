@@ -15,7 +15,7 @@ from geoframe.geometry.pushforward import central_difference
 from geoframe.loaded import LoadedEncoder
 
 JITTER = 0.01  # moves flat backgrounds off max-pool ties, where no derivative exists
-STEPS = {torch.float64: (1e-5, 1e-6, 1e-7), torch.float32: (1e-1, 3e-2, 1e-2)}  # raw-pixel L2; the best one counts
+STEPS = {torch.float64: (1e-5, 1e-6, 1e-7), torch.float32: (1e-1, 1e-2, 1e-3)}  # raw-pixel L2; the best one counts
 TOLERANCE = {torch.float64: 1e-3, torch.float32: 5e-2}  # of a derivative against a central difference
 ROUNDING = 1e-2  # of float32's derivative, which is the one used, against float64's
 UNITS = 10  # of rounding: what a difference of features is known to

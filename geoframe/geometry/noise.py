@@ -12,6 +12,8 @@ from geoframe.geometry.pushforward import Map, pushforward, squared_norms
 from geoframe.geometry.response import PairBatch
 
 Array = npt.NDArray[np.float64]
+PIXEL_STEP = 1e-6  # a pixel's share of a step that float32 still resolves: 16 units of rounding
+RESOLVED = 0.25  # largest share of noise in a displacement's energy at which all of the noise shows
 
 
 def noise_against_float64(phi: Map, phi64: Map, x: torch.Tensor, u: torch.Tensor, scale: float, used: int) -> float:
@@ -46,17 +48,28 @@ def noise_against_float64(phi: Map, phi64: Map, x: torch.Tensor, u: torch.Tensor
 def noise_against_derivative(phi: Map, x: torch.Tensor, u: torch.Tensor, scale: float, used: int) -> float:
     """Energy of what the derivative leaves unexplained of a step so small that Φ is linear over it.
 
-    For encoders that can't run in float64. The realised step (x ± ηu) − x is the exact tangent. Curvature
-    over the step counts as noise too, so this errs on the side of more noise.
-    Parameters and result as in `noise_against_float64`.
+    For encoders that can't run in float64. Rounding leaves as much at η as at a smaller step, Φ's curvature less:
+    so the least of η, η/10 and η/100 is taken, among the steps that pixels and features still resolve. What is left
+    of the curvature counts as noise, so this errs on the side of more. The realised step (x ± hu) − x is the exact
+    tangent. Parameters and result as in `noise_against_float64`.
     """
+    least = PIXEL_STEP * x[0].numel() ** 0.5
+    steps = [scale, *(step for step in (scale / 10, scale / 100) if step >= least)]
+    found = [_unexplained(phi, x, u, step, used) for step in steps]
+    return min([left for left, linear in found if left <= RESOLVED * linear], default=found[0][0])
+
+
+def _unexplained(phi: Map, x: torch.Tensor, u: torch.Tensor, step: float, used: int) -> tuple[float, float]:
+    """Mean energy of a displacement that is left beside its linear prediction, and that of the prediction."""
     pairs = len(u)
-    points = PairBatch(x, pairs).at(u, scale)
+    points = PairBatch(x, pairs).at(u, step)
     steps = points[1:] - x
     features = phi(points)
     _, linear = pushforward(phi, x.expand_as(steps).contiguous(), steps)
-    left = (features[1:] - features[:1] - linear).view(2, pairs, -1)[:, :used].flatten(0, 1)
-    return float(squared_norms(left).mean())
+    left = features[1:] - features[:1] - linear
+    both = (squared_norms(v.view(2, pairs, -1)[:, :used].flatten(0, 1)).mean() for v in (left, linear))
+    energy, predicted = (float(v) for v in both)
+    return energy, predicted
 
 
 def noise_fractions(
