@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from geoframe.labelling import label_block
 from geoframe.loaded import LoadedEncoder
 from geoframe.memory import choose_micro_batch
 from geoframe.numerics import exact_numerics, threads
+from geoframe.output_checks import check_outputs
 from geoframe.probe import Batch, Probe
 from geoframe.probeset import Images, ProbeSet
 
@@ -62,7 +64,7 @@ def resolve_device(name: str = "auto") -> str:
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        torch.zeros(1, device=torch.device(name))
+        torch.zeros(1, device=torch.device(name)).cpu()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         have = "cpu" + (", cuda" if torch.cuda.is_available() else "; this torch finds no CUDA device")
         raise BadInput(f"device {name!r} can't be used here (there is {have}): leave out --device") from error
@@ -94,12 +96,11 @@ def choose_settings(encoder: LoadedEncoder, memory: int | None = None) -> Settin
 
 def check_needs(probe: Probe, encoder: LoadedEncoder, images: Images) -> None:
     """Refuse by name what a probe needs and an encoder or a set of images hasn't got."""
+    check_outputs(probe)
     if "logits" in probe.needs and encoder.head is None:
         raise BadInput(f"{type(probe).__name__} needs logits, but encoder {encoder.label!r} has no head: give it one")
     if "labels" in probe.needs and all(label < 0 for label in images.labels):
         raise BadInput(f"{type(probe).__name__} needs labels, but the images have none: give the probe set labels")
-    if not probe.outputs:
-        raise BadInput(f"{type(probe).__name__} declares no outputs: add outputs = {{'name': gf.Output(...)}}")
 
 
 def blocks(probe: Probe, n_images: int) -> list[tuple[int, int]]:
@@ -207,14 +208,22 @@ def _stream(probe: Probe, image_id: str) -> torch.Generator:
 def _as_arrays(probe: Probe, found: Any) -> dict[str, np.ndarray]:
     kind = type(probe).__name__
     if not isinstance(found, Mapping) or set(found) != set(probe.outputs):
-        got = ", ".join(map(str, found)) if isinstance(found, Mapping) else type(found).__name__
+        got = ", ".join(map(str, found)) or "nothing" if isinstance(found, Mapping) else type(found).__name__
         raise BadInput(f"{kind}.measure returned {got}, but its outputs are {', '.join(probe.outputs)}")
-    arrays = {}
-    for name, output in probe.outputs.items():
-        value = found[name]
-        value = value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else np.asarray(value)
-        arrays[name] = value.astype(object if output.dtype == "str" else output.dtype)
-    return arrays
+    return {name: _as_array(f"{kind}.measure", name, found[name], probe.outputs[name].dtype) for name in probe.outputs}
+
+
+def _as_array(who: str, name: str, value: Any, dtype: str) -> np.ndarray:
+    """Return a value as declared; what that would change (NaN as a whole number, a complex part) is refused."""
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu()
+        value = value.float() if value.dtype is torch.bfloat16 else value  # which numpy hasn't got
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return np.asarray(value).astype(object if dtype == "str" else dtype)
+    except (TypeError, ValueError, Warning) as error:
+        raise BadInput(f"{who} returned {name!r}, which can't be stored as {dtype}: {error}") from error
 
 
 def _check_shape(probe: Probe, name: str, value: np.ndarray, n: int) -> None:

@@ -10,6 +10,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from geoframe.loaded import LoadedEncoder
+from geoframe.preflight import first_features
 
 MEMORY_CAP = {"cpu": 256 * 2**20, "cuda": 2 * 2**30}
 LARGEST_BATCH = 513
@@ -62,7 +63,7 @@ def sample_bytes(encoder: LoadedEncoder) -> int:
         widest.append(_bytes(inputs) + _bytes(output))
 
     with _watched(encoder.network, watch):
-        encoder.features(torch.full(shape, 0.5, dtype=encoder.dtype, device=encoder.device))
+        first_features(encoder, torch.full(shape, 0.5, dtype=encoder.dtype, device=encoder.device))
     return _COPIES * max(widest)
 
 

@@ -29,7 +29,7 @@ def check_finite(encoder: LoadedEncoder, pixels: torch.Tensor) -> None:
     """Refuse an encoder whose features of the images themselves aren't finite."""
     for start in range(0, len(pixels), max(1, encoder.micro_batch)):
         chunk = pixels[start : start + max(1, encoder.micro_batch)].to(encoder.device)
-        bad = (~torch.isfinite(_features(encoder, chunk)).all(1)).nonzero()
+        bad = (~torch.isfinite(first_features(encoder, chunk)).all(1)).nonzero()
         if len(bad):
             raise EncoderRefused(
                 f"encoder {encoder.label!r} returns NaN or infinite features for image {start + int(bad[0])}: "
@@ -37,12 +37,13 @@ def check_finite(encoder: LoadedEncoder, pixels: torch.Tensor) -> None:
             )
 
 
-def _features(encoder: LoadedEncoder, images: torch.Tensor) -> torch.Tensor:
+def first_features(encoder: LoadedEncoder, images: torch.Tensor) -> torch.Tensor:
+    """Features; whatever a stranger's forward raises on its first images is a refusal in one line."""
     try:
         return encoder.features(images)
     except (GeoframeError, torch.OutOfMemoryError):
         raise
-    except Exception as error:  # whatever a stranger's forward may raise
+    except Exception as error:
         reason = str(error).strip().splitlines() or [type(error).__name__]
         raise EncoderRefused(
             f"encoder {encoder.label!r} fails on images of shape {encoder.input_shape}: {reason[0]}"

@@ -10,6 +10,7 @@ from typing import Any
 
 from geoframe.encoder import Encoder
 from geoframe.errors import BadInput, did_you_mean
+from geoframe.output_checks import check_outputs
 from geoframe.overrides import Fields
 from geoframe.probe import Probe
 from geoframe.probeset import ProbeSet
@@ -97,6 +98,8 @@ def check_runnable(fields: Fields, where: str) -> None:
     for field in _REQUIRED:
         if not fields[field]:
             raise BadInput(f"{where} has no {field}: nothing to measure")
+    for probe in fields["probes"]:
+        check_outputs(probe)
     check_distinct(fields, where)
 
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from geoframe.errors import EncoderRefused
+from geoframe.measuring import choose_settings
 from tests.networks import SHAPE, SIZE, Linear, Sine, Square, conv_net, loaded, relu_net, some_images
 
 PIXELS = some_images(2).pixels
@@ -175,3 +176,9 @@ def test_normalisation_is_folded_in() -> None:
 def test_equal_weights_have_equal_digests() -> None:
     assert loaded(conv_net(), (3, 8, 8)).digest == loaded(conv_net(), (3, 8, 8)).digest
     assert loaded(conv_net(), (3, 8, 8)).digest != loaded(conv_net(1), (3, 8, 8)).digest
+
+
+def test_a_network_of_another_input_size_is_refused_by_name():
+    encoder = loaded(torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(7, 3)))
+    with pytest.raises(EncoderRefused, match=r"fails on images of shape .*: mat1 and mat2"):
+        choose_settings(encoder)
