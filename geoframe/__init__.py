@@ -34,6 +34,7 @@ _PUBLIC = {
     "geoframe.probe": "Probe Output Batch",
     "geoframe.probes.ratio": "RatioProbe CIFAR_SCALES IMAGENET_SCALES",
     "geoframe.probes.gi": "GIProbe",
+    "geoframe.probes.jacobian": "JacobianProbe",
     "geoframe.probes.coverage": "RayCoverageProbe",
     "geoframe.probes.tube": "TubeProbe",
     "geoframe.study": "Study",
@@ -53,7 +54,10 @@ __all__ = ["__version__", *sorted(_MODULE_OF)]
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULE_OF:
-        raise AttributeError(f"module 'geoframe' has no attribute {name!r}")
+        from geoframe.errors import did_you_mean
+
+        hint = "" if name.startswith("_") else did_you_mean(name, _MODULE_OF)
+        raise AttributeError(f"module 'geoframe' has no attribute {name!r}{hint}")
     return getattr(import_module(_MODULE_OF[name]), name)
 
 

@@ -26,6 +26,7 @@ from geoframe.probe import Output as Output
 from geoframe.probe import Probe as Probe
 from geoframe.probes.coverage import RayCoverageProbe as RayCoverageProbe
 from geoframe.probes.gi import GIProbe as GIProbe
+from geoframe.probes.jacobian import JacobianProbe as JacobianProbe
 from geoframe.probes.ratio import CIFAR_SCALES as CIFAR_SCALES
 from geoframe.probes.ratio import IMAGENET_SCALES as IMAGENET_SCALES
 from geoframe.probes.ratio import RatioProbe as RatioProbe

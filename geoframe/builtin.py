@@ -41,6 +41,7 @@ def geoframe_probesets() -> Iterator[Entry]:
 def geoframe_probes() -> Iterator[Entry]:
     """Probes: one measurement each."""
     yield Entry("ratio", "geoframe.probes.ratio:RatioProbe", "finite response over its linear prediction")
+    yield Entry("jacobian", "geoframe.probes.jacobian:JacobianProbe", "singular values of the features' Jacobian")
     yield Entry("gi", "geoframe.probes.gi:GIProbe", "generalization intervals along directions")
     yield Entry("coverage", "geoframe.probes.coverage:RayCoverageProbe", "rays that keep the predicted class")
     yield Entry("tube", "geoframe.probes.tube:TubeProbe", "width of the region around covered rays")

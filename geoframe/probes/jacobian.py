@@ -1,0 +1,105 @@
+"""`JacobianProbe`: singular values of the input → penultimate Jacobian (Neural Expansion, §3.1, A.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import attrs
+
+from geoframe.probe import Batch, Output, Probe
+from geoframe.probes.searching import count_field
+
+if TYPE_CHECKING:
+    from geoframe.loaded import LoadedEncoder
+
+Layer = Literal["post", "pre"]
+PLANNED = 1000.0  # passes that the whole Jacobian is planned as: the encoder, unknown then, decides
+PER_VALUE = 20.0  # passes that an iterative method is planned to need for each value
+
+
+def layer_field() -> Any:
+    """Field for which features: as the last linear layer sees them, or before their activation."""
+    return attrs.field(default="post", validator=attrs.validators.in_(("post", "pre")))
+
+
+def _check_share(_probe: Any, field: Any, value: float | None) -> None:
+    if value is not None and not 0 <= value < float("inf"):
+        raise ValueError(f"{field.name}={value:g} should be a number, 0 or more")
+
+
+@attrs.frozen(kw_only=True)
+class JacobianProbe(Probe):
+    """Singular values of the Jacobian of the features at each image, and their number.
+
+    J itself is decomposed in float64, never its Gram matrix; in float32 where an encoder can't run in float64.
+
+    Attributes
+    ----------
+    top : int or None
+        None takes all of the min(features, pixels) values. A number takes that many of the largest by an iterative
+        method (Lanczos, scipy's) on products with J and Jᵀ: J is never formed. For large inputs.
+    layer : {"post", "pre"}
+        Features as the last linear layer sees them, or the input of the activation that makes them. The paper's "512
+        non-zero singular values" (§5.1.2) are those before the ReLU: after it, units that are off have no gradient.
+    rank_threshold : float or None
+        A value counts for the rank if it is above this. None is numpy's rule (`numpy.linalg.matrix_rank`): the
+        largest value × the larger side of J × the resolution of J's precision.
+    significant : float
+        A value is significant if it is above this share of the largest. The paper's "10–15 significantly non-zero"
+        (§3.1) comes without a threshold: this one is ours.
+
+    Notes
+    -----
+    With `top`, rank and number of significant values are of those computed: as large as `top`, they are lower bounds.
+    """
+
+    version: ClassVar[str] = "1"
+    images_per_call: ClassVar[int | None] = 1
+    images_per_block: ClassVar[int] = 8
+    outputs: ClassVar[Mapping[str, Output]] = {
+        "singular_value": Output(
+            ("component",), units="feature L2 / raw-pixel L2", long_name="singular value of the features' Jacobian"
+        ),
+        "rank": Output(dtype="int64", long_name="number of singular values above the rank threshold"),
+        "n_significant": Output(dtype="int64", long_name="number of singular values above a share of the largest"),
+    }
+
+    top: int | None = count_field(None)
+    layer: Layer = layer_field()
+    rank_threshold: float | None = attrs.field(default=None, validator=_check_share)
+    significant: float = attrs.field(default=0.1, converter=float, validator=_check_share)
+
+    def default_name(self) -> str:
+        """Return "jacobian"."""
+        return "jacobian"
+
+    def forward_passes(self) -> float:
+        """Planned cost of one image."""
+        return PLANNED if self.top is None else 1.0 + PER_VALUE * self.top
+
+    def smoke(self) -> JacobianProbe:
+        """Return the same with the two largest values."""
+        return self.evolve(top=2)
+
+    def measure(self, encoder: LoadedEncoder, batch: Batch) -> Mapping[str, Any]:
+        """Measure one image; see `Probe.measure`."""
+        import torch
+
+        from geoframe.prelayer import before_activation
+        from geoframe.spectra import leading_at, spectrum_at
+
+        x = batch.images
+        if self.layer == "pre":
+            encoder = before_activation(encoder, x)
+        values = spectrum_at(encoder, x).values if self.top is None else leading_at(encoder, x, self.top)[1]
+        threshold = self.rank_threshold
+        if threshold is None:
+            fine = encoder.double() or encoder
+            larger = max(fine.features(x.to(fine.dtype)).shape[1], x[0].numel())
+            threshold = float(values[0]) * larger * torch.finfo(fine.dtype).eps
+        return {
+            "singular_value": values[None],
+            "rank": (values > threshold).sum()[None],
+            "n_significant": (values > self.significant * values[0]).sum()[None],
+        }
