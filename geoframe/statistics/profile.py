@@ -13,6 +13,7 @@ from geoframe.errors import BadInput
 
 Array = NDArray[Any]
 FEWEST_RUNGS = 3
+UNEVEN = 3.01  # largest ratio of the gaps beside a peak at which a parabola tells its place
 LN10 = float(np.log(10.0))
 
 
@@ -77,7 +78,8 @@ def profile_shape(scale: ArrayLike, ratio: ArrayLike, rule: BumpRule | None = No
     r"""Measure the shape of one or many profiles r(η).
 
     Peak place and height are the vertex of the parabola through the largest valid rung and its two valid
-    neighbours in (log η, log r); the rungs need not be evenly spaced. The width is taken where r crosses
+    neighbours in (log η, log r); the rungs need not be evenly spaced, but where one gap is more than three times the
+    other, place and height are the rung's own. The width is taken where r crosses
     :math:`1 + (h - 1)/2`, nearest to the peak on either side, interpolated linearly in (log η, log r).
     The thresholds of the rule compare rungs, not the parabola.
 
@@ -159,12 +161,18 @@ def _pick(values: Array, index: Array) -> Array:
 
 
 def _vertex(x: Array, y: Array, middle: Array) -> tuple[Array, Array]:
-    """Vertex of the parabola through three neighbouring points; the middle one where they lie on a line."""
+    """Vertex of the parabola through three neighbouring points; the middle one where it can't be trusted.
+
+    That is where they lie on a line, or where one gap is more than three times the other: the parabola overshoots
+    by ρ²/(4(1 + ρ)) of the steeper side's drop for gaps in ratio ρ, without limit.
+    """
     (x0, x1, x2), (y0, y1, y2) = ([_pick(v, middle + k) for k in (-1, 0, 1)] for v in (x, y))
     rise, fall = (y1 - y0) / (x1 - x0), (y2 - y1) / (x2 - x1)
     curvature = (fall - rise) / (x2 - x0)
     slope = rise + curvature * (x1 - x0)
-    step = np.where(curvature < 0, -slope / np.where(curvature < 0, 2 * curvature, 1.0), 0.0)
+    gaps = (x1 - x0) / (x2 - x1)
+    trusted = (curvature < 0) & (gaps <= UNEVEN) & (gaps >= 1 / UNEVEN)
+    step = np.where(trusted, -slope / np.where(curvature < 0, 2 * curvature, 1.0), 0.0)
     return x1 + step, y1 + slope * step + curvature * step**2
 
 

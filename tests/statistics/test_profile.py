@@ -33,6 +33,13 @@ def test_a_log_parabola_gives_its_vertex_exactly(eta):
     assert not shape.bump
 
 
+@pytest.mark.parametrize(("gap", "overshoots"), [(2.9, True), (3.2, False), (1e-9, False)])
+def test_very_uneven_gaps_beside_a_peak_do_not_overshoot(gap, overshoots):
+    shape = profile_shape(np.exp([0.0, 1.0, 1.0 + gap]), [1.0, 2.0, 1.9])
+    assert (float(shape.height) > 2.0001) is overshoots
+    assert float(shape.height) < 3
+
+
 def test_width_of_a_fine_log_parabola():
     eta = np.logspace(-2, 2, 4001)
     half = np.sqrt(np.log(5.0 / 3.0) / 0.5)  # r = 1 + (5 - 1) / 2
