@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
     from geoframe.measuring import Settings
 
-UNITS = {"scale": "raw-pixel L2"}
+KNOWN = {"scale": ("perturbation size η", "raw-pixel L2")}
 
 
 def label_block(
@@ -45,9 +45,13 @@ def label_block(
         return dataset
     rows = range(start, start + dataset.sizes["image"])
     return dataset.assign_coords(
-        image=("image", np.array(rows, dtype=np.int64)),
-        image_id=("image", np.array([images.ids[i] for i in rows], dtype=object)),
-        label=("image", np.array([images.labels[i] for i in rows], dtype=np.int64)),
+        image=("image", np.array(rows, dtype=np.int64), _described("index of the image in its set")),
+        image_id=("image", np.array([images.ids[i] for i in rows], dtype=object), _described("id of the image")),
+        label=(
+            "image",
+            np.array([images.labels[i] for i in rows], dtype=np.int64),
+            _described("class label (−1: unknown)"),
+        ),
     )
 
 
@@ -55,6 +59,10 @@ def _variable(name: str, probe: Probe, value: np.ndarray) -> xr.Variable:
     output = probe.outputs[name]
     described = {"long_name": output.long_name or name.replace("_", " "), "units": output.units}
     return xr.Variable(probe.dims_of(name), value, described)
+
+
+def _described(long_name: str, units: str = "1") -> dict[str, str]:
+    return {"long_name": long_name, "units": units}
 
 
 def _own_coords(probe: Probe, dataset: xr.Dataset) -> dict[str, Any]:
@@ -65,7 +73,7 @@ def _own_coords(probe: Probe, dataset: xr.Dataset) -> dict[str, Any]:
         labels = np.asarray(given[dim]) if dim in given else np.arange(size)
         if len(labels) != size:
             raise BadInput(f"{type(probe).__name__}.coords() has {len(labels)} labels for {dim!r}, which has {size}")
-        coords[dim] = xr.Variable((dim,), labels, {"units": UNITS[dim]} if dim in UNITS else {})
+        coords[dim] = xr.Variable((dim,), labels, _described(*KNOWN.get(dim, (dim.replace("_", " "), "1"))))
     return coords
 
 

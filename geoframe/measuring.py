@@ -19,6 +19,7 @@ from geoframe.loaded import LoadedEncoder
 from geoframe.memory import choose_micro_batch
 from geoframe.numerics import exact_numerics, threads
 from geoframe.output_checks import check_outputs
+from geoframe.passbar import pass_bar
 from geoframe.probe import Batch, Probe
 from geoframe.probeset import Images, ProbeSet
 
@@ -144,7 +145,7 @@ def concat_blocks(parts: Sequence[xr.Dataset]) -> xr.Dataset:
 def measure(
     probe: Probe, encoder: Encoder, images: ProbeSet, *, device: str = "auto", memory: int | None = None
 ) -> xr.Dataset:
-    """Measure one probe on one encoder and one probe set, without a store.
+    """Measure one probe on one encoder and one probe set, without a store; a bar shows the progress on a terminal.
 
     Parameters
     ----------
@@ -165,15 +166,28 @@ def measure(
     GeoframeError
         Where the encoder would give silently wrong numbers, or an input can't be used.
     """
+    _check_arguments(probe, encoder, images)
     loaded = encoder.load(resolve_device(device))
     data = images.load(loaded.input_shape)
     check_needs(probe, loaded, data)
     settings = choose_settings(loaded, memory)
     loaded.micro_batch = settings.micro_batch
     loaded.preflight(data.pixels)
-    return concat_blocks(
-        [measure_block(probe, loaded, data, start, stop, settings) for start, stop in blocks(probe, len(data))]
-    )
+    with pass_bar(loaded, probe.forward_passes() * len(data)):
+        parts = [measure_block(probe, loaded, data, start, stop, settings) for start, stop in blocks(probe, len(data))]
+    return concat_blocks(parts)
+
+
+def _check_arguments(probe: Any, encoder: Any, images: Any) -> None:
+    """Refuse what isn't a spec, and say what to wrap it in."""
+    hints = {
+        "encoder": "wrap a module in gf.ModuleEncoder(net, input_shape=…)",
+        "images": "wrap a tensor in gf.TensorSet(x)",
+    }
+    for name, value, kind in (("probe", probe, Probe), ("encoder", encoder, Encoder), ("images", images, ProbeSet)):
+        if not isinstance(value, kind):
+            hint = hints.get(name, "the order is measure(probe, encoder, images)")
+            raise BadInput(f"measure: {name} is a {type(value).__name__}, no {kind.__name__}: {hint}")
 
 
 def _call_size(probe: Probe, settings: Settings, n: int) -> int:

@@ -27,6 +27,7 @@ class Table:
     title: str
     headers: list[str]
     rows: list[list[str]]
+    caption: str = ""
 
 
 @attrs.define
@@ -109,14 +110,18 @@ def _summaries(study: ResolvedStudy, nodes: Mapping[str, xr.Dataset], published:
             published.problems.append(" ".join(f"summary {summary.label}: {cause}".split()))
         else:
             found[summary.label] = dataset
-            published.tables.append(Table(summary.label, headers, rows))
+            published.tables.append(Table(summary.label, headers, rows, summary.caption))
     return found
 
 
 def stored_tables(study: ResolvedStudy, tree: xr.DataTree) -> list[Table]:
     """Tables of the summaries that are stored in a tree."""
     present: Iterable[Any] = (summary for summary in study.summaries if summary.label in tree.children)
-    return [Table(summary.label, *summary.rows(tree[summary.label].to_dataset())) for summary in present]
+    return [
+        Table(summary.label, headers, rows, summary.caption)
+        for summary in present
+        for headers, rows in [summary.rows(tree[summary.label].to_dataset())]
+    ]
 
 
 def _root_attrs(study: ResolvedStudy) -> dict[str, str]:

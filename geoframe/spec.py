@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import re
 from collections.abc import Mapping
 from enum import Enum
 from functools import cached_property
@@ -111,8 +112,9 @@ class Spec:
         check_fields(self)
 
     def default_name(self) -> str:
-        """Name used where none was given."""
-        return type(self).__name__.lower()
+        """Name used where none was given: that of the class, FeatureNorm or FeatureNormProbe as feature-norm."""
+        words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", type(self).__name__.removesuffix("Probe"))
+        return words.lower() or type(self).__name__.lower()
 
     @property
     def label(self) -> str:

@@ -38,6 +38,8 @@ class ResolvedStudy:
         What is measured, drawn and tabulated.
     changes : tuple of str
         What the preset and `--set` changed, for people to read.
+    match : str
+        Coordinate in which an encoder and a probe set must agree to be measured together; "" for no condition.
     """
 
     name: str
@@ -49,6 +51,7 @@ class ResolvedStudy:
     figures: tuple[Any, ...] = ()
     summaries: tuple[Any, ...] = ()
     changes: tuple[str, ...] = ()
+    match: str = ""
 
 
 class Study:
@@ -64,6 +67,9 @@ class Study:
         Overrides in the grammar of `--set`, `{"quick": {"probes.ratio.directions": 32}}`, or whole fields,
         `{"quick": {"encoders": (...)}}`; merged with those of the base classes. The class body itself is preset
         `paper`; every study has a preset `smoke`.
+    match : str
+        Name of a coordinate, "dataset" say: an encoder and a probe set that both have it, with different values, are
+        not measured together (MNIST's classifier on MNIST's test images, not on Fashion-MNIST's). Default: all are.
     name, title : str
         Default: the class's name in lower case, and the first line of its docstring.
     """
@@ -74,6 +80,7 @@ class Study:
     figures: ClassVar[tuple[Any, ...]] = ()
     summaries: ClassVar[tuple[Any, ...]] = ()
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    match: ClassVar[str] = ""
     name: ClassVar[str] = ""
     title: ClassVar[str] = ""
 
@@ -119,7 +126,7 @@ class Study:
         for field, items in fields.items():
             check_items(field, items, f"{where_of(cls)}, preset {chosen!r}")
         check_runnable(fields, f"{where_of(cls)}, preset {chosen!r}")
-        return ResolvedStudy(cls.name, cls.title, chosen, **fields, changes=tuple(changes))  # type: ignore[arg-type]
+        return ResolvedStudy(cls.name, cls.title, chosen, **fields, changes=tuple(changes), match=cls.match)  # type: ignore[arg-type]
 
 
 def body(cls: type[Study]) -> Fields:
@@ -136,7 +143,7 @@ def _smoke(fields: Fields) -> tuple[Fields, list[str]]:
         "probesets": (first,),
         "probes": tuple(_same_label(p.smoke(), p) for p in fields["probes"]),  # type: ignore[attr-defined]
     }
-    changes = ["encoders: random weights", f"probesets: {short(fields['probesets'])} → {first.label}"]
+    changes = ["encoders: random weights", f"probesets: {short(fields['probesets'])} → one image, called {first.label}"]
     for before, after in zip(fields["probes"], small["probes"], strict=True):
         changes += _differences(before, after)
     return small, changes

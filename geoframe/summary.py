@@ -35,6 +35,11 @@ class Summary(Spec):
 
     kind: ClassVar[str] = "summary"
 
+    @property
+    def caption(self) -> str:
+        """What a reader of the table has to know, in a line."""
+        return ""
+
     def compute(self, tree: xr.DataTree) -> xr.Dataset:
         """Compute the summary from the published tree (one node per probe)."""
         raise NotImplementedError(f"{type(self).__name__} does not implement compute()")

@@ -15,7 +15,7 @@ import geoframe as gf
 from geoframe import measuring
 from geoframe.errors import BadInput
 from geoframe.probeset import Images
-from tests.networks import loaded, relu_net, some_images
+from tests.networks import SHAPE, loaded, relu_net, some_images
 
 
 @attrs.frozen(kw_only=True)
@@ -200,3 +200,13 @@ def test_the_micro_batch_follows_the_cap_and_nothing_else() -> None:
     assert large == pytest.approx(4 * small, rel=0.3)
     assert choose_micro_batch(encoder, 1)[0] == 3
     assert choose_micro_batch(encoder, 8 * 2**20)[0] == small
+
+
+def test_what_is_not_a_spec_is_refused_with_what_to_wrap_it_in() -> None:
+    images, encoder = gf.TensorSet(torch.rand(1, *SHAPE)), gf.ModuleEncoder(relu_net(), input_shape=SHAPE)
+    with pytest.raises(BadInput, match=r"encoder is a Sequential, no Encoder: wrap a module in gf\.ModuleEncoder"):
+        gf.measure(FeatureNorm(), relu_net(), images)  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match=r"images is a Tensor, no ProbeSet: wrap a tensor in gf\.TensorSet"):
+        gf.measure(FeatureNorm(), encoder, torch.rand(1, *SHAPE))  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="probe is a ModuleEncoder, no Probe: the order is"):
+        gf.measure(encoder, FeatureNorm(), images)  # type: ignore[arg-type]

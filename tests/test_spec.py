@@ -95,3 +95,18 @@ def test_evolve_suggests_near_fields() -> None:
 def test_suggestions() -> None:
     assert did_you_mean("resnet5", ["resnet50", "vgg16"]) == "; did you mean 'resnet50'?"
     assert did_you_mean("zzz", ["a", "b"]) == "; known: a, b"
+
+
+def test_default_names_are_those_of_the_class_in_words() -> None:
+    @attrs.frozen(kw_only=True)
+    class LocalFeatureNormProbe(gf.Spec):
+        """Named by its class."""
+
+    assert LocalFeatureNormProbe().label == "local-feature-norm"
+    assert Toy().label == "toy"
+    assert Toy(name="mine").label == "mine"
+
+
+def test_a_misspelt_public_name_is_answered_with_near_ones() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'RatioProb'; did you mean 'RatioProbe'"):
+        _ = gf.RatioProb

@@ -56,11 +56,9 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="geoframe %(version)s")
 def cli() -> None:
-    r"""Measure how a learned image encoder reacts when its input moves a finite distance.
+    """Measure how a learned image encoder reacts when its input moves a finite distance.
 
-    \b
-    geoframe run bump            run a study (a name or a .py file)
-    geoframe list                what there is to run and to measure with
+    Start with `geoframe run bump`; `geoframe list` shows what there is to run and to measure with.
     """
 
 

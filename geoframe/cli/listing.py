@@ -15,7 +15,10 @@ _ORDER = ("study", "encoder", "probeset", "probe", "figure", "engine")
 @click.command("list")
 @traceback_option
 def list_command() -> None:
-    """List studies, encoders, probe sets, probes, figures and engines, with the distribution that offers them."""
+    """List what there is to run and to measure with.
+
+    Studies, encoders, probe sets, probes, figures and engines, with the distribution that offers them.
+    """
     from geoframe.plugins import KINDS
     from geoframe.registry import default_registry
 
@@ -31,7 +34,10 @@ def list_command() -> None:
 @traceback_option
 @click.pass_context
 def plugins_command(ctx: click.Context) -> None:
-    """List the installed plugins, broken ones too (why: with --traceback)."""
+    """List the installed plugins.
+
+    Broken ones are listed too; --traceback shows why they are.
+    """
     from geoframe.registry import default_registry
 
     found = default_registry().plugins()

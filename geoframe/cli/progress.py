@@ -38,6 +38,10 @@ class LineProgress(Progress):
         """Count passes."""
         self._done += passes
 
+    def started(self, cell: Cell) -> None:
+        """Print what is being computed."""
+        self.say(f"[{self._ended + 1}/{self._cells}] {cell.label}: started")
+
     def ended(self, cell: Cell, seconds: float, error: str = "") -> None:
         """Print the cell's line."""
         self._ended += 1
@@ -98,4 +102,4 @@ class BarProgress(LineProgress):
 def _line(cell: Cell, seconds: float, error: str) -> str:
     from geoframe.estimate import readable_time
 
-    return f"{cell.label}: failed: {error}" if error else f"{cell.label}: done in {readable_time(seconds)}"
+    return f"{cell.label}: failed" if error else f"{cell.label}: done in {readable_time(seconds)}"  # causes: at the end

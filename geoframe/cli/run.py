@@ -59,8 +59,10 @@ def run(
     if dry_run:
         return
     from geoframe.cli.progress import progress_for
+    from geoframe.registry import default_registry
     from geoframe.runner import Options, default_folder, execute
 
+    default_registry().find("engine", engine)  # an unknown one is refused also where nothing is left to compute
     options = Options(device=device, engine=engine, set=changes)
     report = execute(found, plan, out or default_folder(plan), options, progress_for(screen))
     _conclude(screen, report, bool(ctx.meta.get(TRACEBACK)))
@@ -125,6 +127,8 @@ def _conclude(screen: Console, report: Report, traceback: bool) -> None:
         for row in summary.rows:
             shown.add_row(*row)
         screen.print(shown, markup=False)
+        if summary.caption:
+            screen.print(summary.caption, markup=False)
     for path in report.figures:
         screen.print(f"figure   {path}", markup=False, soft_wrap=True)
     if (report.folder / "results.zarr").exists():

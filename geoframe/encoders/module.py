@@ -32,7 +32,8 @@ class ModuleEncoder(Encoder):
     Attributes
     ----------
     features : torch.nn.Module
-        Normalised images (n, channel, height, width) to features (n, d).
+        Normalised images (n, channel, height, width) to features (n, d); or a whole classifier, with its last
+        layer as `head`: it is cut there.
     head : torch.nn.Module or None
         Features (n, d) to logits (n, class).
     mean, std : float or tuple of float
@@ -106,13 +107,24 @@ class ModuleEncoder(Encoder):
                 f"encoder {self.label!r}: the module can't be copied ({type(error).__name__}: {error}): keep open "
                 "files, locks and computed tensors out of it, or give a function that builds it to FactoryEncoder"
             ) from error
-        return features.cpu().float().eval(), None if head is None else head.cpu().float().eval()
+        features = _cut(features.cpu().float().eval(), head)
+        return features, None if head is None else head.cpu().float().eval()
 
     def _stamp(self) -> tuple[Any, ...]:
         """What changes whenever an optimiser, `load_state_dict` or an in-place operation changes a weight."""
         modules = [m for m in (self.features, self.head) if m is not None]
         tensors = [t for m in modules for t in (*m.parameters(), *m.buffers())]
         return tuple((id(t), 0 if t.is_inference() else t._version) for t in tensors)
+
+
+def _cut(features: torch.nn.Module, head: torch.nn.Module | None) -> torch.nn.Module:
+    """Cut a model in front of its head, where the head is one of its own layers: `ModuleEncoder(net, head=net.fc)`."""
+    import torch
+
+    name = next((name for name, module in features.named_modules() if module is head), "")
+    if name:
+        features.set_submodule(name, torch.nn.Identity())
+    return features
 
 
 def _module_identity(module: torch.nn.Module) -> dict[str, Any]:

@@ -30,7 +30,7 @@ class RatioProfiles(Figure):
     encoder : str, optional
         Encoder of fig. 1a; the first one by default.
     probeset : str, optional
-        Probe set; the first one by default.
+        Probe set; by default the first one for single images, and each in a figure of its own for medians.
     replicates, seed : int
         Bootstrap of the band, see `median_profile`.
     """
@@ -51,6 +51,9 @@ class RatioProfiles(Figure):
         from geoframe.figures.style import style
 
         ds = select.ratios(tree, self.probe)
+        if self.median and self.probeset is None and ds.sizes["probeset"] > 1:
+            every = (self.evolve(probeset=name, name=self._stem_on(name)) for name in select.names(ds, "probeset"))
+            return {stem: figure for one in every for stem, figure in one.draw(tree).items()}
         probeset = select.chosen(ds, "probeset", self.probeset)
         ds = ds.sel(probeset=probeset)
         suffix = f"_{probeset}" if self.probeset else ""
@@ -60,6 +63,9 @@ class RatioProfiles(Figure):
             encoder = select.chosen(ds, "encoder", self.encoder)
             title = f"{encoder}\non {probeset}"
             return {self.stem(f"fig1a_profiles_{encoder}{suffix}"): self._images(ds.sel(encoder=encoder), title)}
+
+    def _stem_on(self, probeset: str) -> str | None:
+        return f"{self.name}_{probeset}" if self.name else None
 
     def _images(self, ds: xr.Dataset, title: str) -> matplotlib.figure.Figure:
         from geoframe.figures import style
@@ -102,7 +108,8 @@ class RatioProfiles(Figure):
         ):
             draw_median(ax, eta, median, look, label)
         frame(ax, eta, np.concatenate([edge for m in medians for edge in (positive(m.ratio), *band(m))]))
-        ax.set_title(style.wrap(f"medians on {probeset}", 60))
+        images = max(m.images for m in medians)
+        ax.set_title(style.wrap(f"median of {images} image{'s' * (images != 1)} on {probeset}, band ± 1 SE", 60))
         figure.legend(loc="outside right upper", handlelength=3.2)
         return figure
 

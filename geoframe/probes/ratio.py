@@ -35,7 +35,7 @@ def _check_scales(_probe: Any, _field: Any, scales: tuple[float, ...]) -> None:
 
 def _check_directions(_probe: Any, field: Any, value: int) -> None:
     if value < 4 or value % 2:
-        raise ValueError(f"{field.name} counts antipodal pairs twice: an even number from 4 on, not {value}")
+        raise ValueError(f"{field.name} must be an even number, 4 or more (each comes with its negative), not {value}")
 
 
 @attrs.frozen(kw_only=True)
@@ -70,7 +70,7 @@ class RatioProbe(Probe):
     images_per_call: ClassVar[int | None] = 1
     images_per_block: ClassVar[int] = 2
     outputs: ClassVar[Mapping[str, Output]] = {
-        "ratio": Output(("scale",), long_name="response ratio r_η (NaN where not valid)"),
+        "ratio": Output(("scale",), long_name="response ratio r_η"),
         "ratio_se": Output(("scale",), long_name="standard error of the response ratio"),
         "response": Output(("scale",), units="squared feature L2 / η²", long_name="mean squared response m_η / η²"),
         "noise_fraction": Output(("scale",), long_name="floating-point noise over measured energy"),

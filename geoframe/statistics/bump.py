@@ -163,6 +163,14 @@ class BumpSummary(Summary):
         """The thresholds as a `BumpRule`."""
         return BumpRule(**{f.name: getattr(self, f.name) for f in attrs.fields(BumpRule)})
 
+    @property
+    def caption(self) -> str:
+        """How the peak is found, and what ± is."""
+        return (
+            "of the median over images; peak by a parabola through three log-log points, so it may lie between scales; "
+            "± is one standard error (bootstrap over images and directions)"
+        )
+
     def compute(self, tree: xr.DataTree) -> xr.Dataset:
         """Apply `bump` to the probe's node."""
         ds = bump(stored_node(tree, self.probe), self.rule, replicates=self.replicates, seed=self.seed)

@@ -28,10 +28,11 @@ def test_lines_have_no_control_codes():
     progress = progress_for(Console(file=out, width=200))
     assert type(progress) is LineProgress
     tell(progress)
-    first, second, third = out.getvalue().splitlines()
+    start, first, second, third = out.getvalue().splitlines()
+    assert start == "[1/2] a × dots × norm: started"
     assert first.startswith("[1/2] a × dots × norm: done in 1.5 s; about 0.0 s left")
     assert second == "[something] happened"
-    assert third == "[2/2] a × dots × norm: failed: no luck"
+    assert third == "[2/2] a × dots × norm: failed"  # the cause is said once, at the end
 
 
 def test_bars_show_the_cell_the_passes_and_the_time_left():

@@ -51,9 +51,11 @@ def test_the_users_module_stays_as_it_was():
 
 
 def test_shared_weights_stay_shared_in_the_copy():
-    layer = nn.Linear(192, 192)
-    network = _encoder(nn.Sequential(nn.Flatten(), layer), head=layer).build()
-    assert network.features[1] is network.head
+    layer, head = nn.Linear(192, 192), nn.Linear(192, 192)
+    head.weight = layer.weight
+    built = _encoder(nn.Sequential(nn.Flatten(), layer), head=head).build()
+    assert built.features[1].weight is built.head.weight
+    assert built.head.weight is not layer.weight
 
 
 def test_the_key_follows_the_weights_the_frame_and_the_head():
@@ -119,3 +121,12 @@ def test_it_loads():
     x = torch.rand(2, *SHAPE)
     assert loaded.logits(x).shape == (2, 5)
     assert torch.allclose(loaded.features(x), _net().eval()((x - 0.5) / 0.5), atol=1e-6)
+
+
+def test_a_whole_classifier_is_cut_in_front_of_its_head():
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 6), torch.nn.ReLU(), torch.nn.Linear(6, 3))
+    whole = gf.ModuleEncoder(net, head=net[3], input_shape=(3, 2, 2)).load()
+    x = torch.rand(2, 3, 2, 2)
+    assert whole.features(x).shape == (2, 6)
+    torch.testing.assert_close(whole.logits(x), net(x), rtol=1e-6, atol=1e-7)
+    assert isinstance(net[3], torch.nn.Linear)

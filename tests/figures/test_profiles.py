@@ -89,8 +89,15 @@ def test_encoder_and_probe_set_can_be_chosen(many):
 @pytest.mark.parametrize("note", ["", NOTE])
 @pytest.mark.parametrize("figure", [RatioProfiles(), RatioProfiles(median=True), RatioProfiles(encoder="wide" * 12)])
 def test_no_text_is_cut_or_overlaps(many, faults, figure, note):
-    drawn, _ = only(figure.evolve(note=note).draw(many))
-    assert faults(drawn) == []
+    for drawn in figure.evolve(note=note).draw(many).values():
+        assert faults(drawn) == []
+
+
+def test_medians_are_drawn_for_every_probe_set(many):
+    sets = many["ratio"]["probeset"].values
+    assert list(RatioProfiles(median=True).draw(many)) == [f"fig1b_medians_{name}" for name in sets]
+    assert list(RatioProfiles(median=True, name="mine").draw(many)) == [f"mine_{name}" for name in sets]
+    assert list(RatioProfiles(median=True, probeset=str(sets[0])).draw(many)) == [f"fig1b_medians_{sets[0]}"]
 
 
 def test_results_without_coordinates_are_drawn_as_trained(pair):
