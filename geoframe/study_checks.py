@@ -33,7 +33,7 @@ _NOUN = {
     "summaries": "a Summary",
 }
 _REQUIRED = ("encoders", "probesets", "probes")
-KNOWN = (*BELONGS, "presets", "name", "title")
+KNOWN = (*BELONGS, "presets", "match", "name", "title")
 
 
 def check_items(field: str, items: object, where: str) -> None:
@@ -66,7 +66,7 @@ def check_names(cls: type, where: str) -> None:
 
 def check_texts(cls: Any, where: str) -> None:
     """Refuse a name that can't name a folder, and a title that isn't text."""
-    for field in ("name", "title"):
+    for field in ("name", "title", "match"):
         if not isinstance(getattr(cls, field), str):
             raise BadInput(f"{where}: field {field!r} must be a string, not {type(getattr(cls, field)).__name__}")
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", cls.name):

@@ -4,6 +4,9 @@ import os
 import subprocess
 import sys
 
+import pytest
+
+from geoframe.errors import BadInput
 from geoframe.plan import Cell, Plan
 from geoframe.probeset import ProbeSet
 from geoframe.study import Study
@@ -54,3 +57,24 @@ def test_planning_imports_no_torch():
     root = os.path.dirname(os.path.dirname(__file__))
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
     assert done.stdout.split() == [cell.key for cell in Plan.of(Small.resolve()).cells]
+
+
+class Matched(Small):
+    encoders = (TinyEncoder(name="a", seed=0), TinyEncoder(name="b", seed=1), TinyEncoder(name="c", seed=2))
+    probesets = (Dots(n=2, seed=0), Dots(n=2, seed=1, name="one"), Faded(of=Dots()))
+    match = "seed"
+
+
+def test_only_what_agrees_in_a_coordinate_is_measured_together():
+    cells = [(cell.encoder.label, cell.probeset.label) for cell in Plan.of(Matched.resolve()).cells]
+    assert cells == [("a", "dots"), ("a", "faded"), ("b", "one"), ("b", "faded"), ("c", "faded")]
+
+
+def test_nothing_agrees():
+    with pytest.raises(BadInput, match="of the same seed, and none agree in it"):
+        Plan.of(Matched.resolve(set=["encoders=c", "probesets=dots,one"]))
+
+
+def test_a_match_is_a_text():
+    with pytest.raises(BadInput, match="field 'match' must be a string"):
+        type("Wrong", (Small,), {"match": 3, "__module__": __name__})

@@ -32,8 +32,8 @@ class RayCoverageProbe(Probe):
 
     Attributes
     ----------
-    reference : ProbeSet
-        Labelled images, the training set as a rule; pools are by its labels.
+    reference : ProbeSet or None
+        Labelled images; pools are by their labels. None: those that a `TrainedEncoder` was trained on.
     n_reference : int or None
         Rays a pool, drawn for each test image; None takes the whole pool.
     classes : {"same", "different"}
@@ -68,7 +68,9 @@ class RayCoverageProbe(Probe):
         "reference_id": Output(("reference_image",), dtype="str", shared=True, long_name="ids of the reference images"),
     }
 
-    reference: ProbeSet = attrs.field(validator=attrs.validators.instance_of(ProbeSet))
+    reference: ProbeSet | None = attrs.field(
+        default=None, validator=attrs.validators.optional(attrs.validators.instance_of(ProbeSet))
+    )
     n_reference: int | None = count_field(100, optional=True)
     classes: Literal["same", "different"] = attrs.field(
         default="same", validator=attrs.validators.in_(("same", "different"))
@@ -93,16 +95,18 @@ class RayCoverageProbe(Probe):
         return pools * (self.n_reference or 1000) * search_passes(self.search, self.step, self.cap)
 
     def smoke(self) -> RayCoverageProbe:
-        """Return the same with three rays and a coarse step."""
-        return self.evolve(n_reference=3, step=0.25)
+        """Return the same with three rays to 8×8 digits, which need no download, and a coarse step."""
+        from geoframe.probesets.digits import Digits
+
+        return self.evolve(reference=Digits(split="train"), n_reference=3, step=0.25)
 
     def measure(self, encoder: LoadedEncoder, batch: Batch) -> Mapping[str, Any]:
         """Measure one image; see `Probe.measure`."""
         from geoframe.lines import predicted
-        from geoframe.references import check_distinct, references_of
+        from geoframe.references import check_distinct, references_for
 
         name = type(self).__name__
-        references = references_of(name, self.reference, encoder.input_shape)
+        references = references_for(name, self.reference, encoder)
         held = predicted(encoder, batch.images)
         chosen, width = self._rays(references, int(held), batch.rng[0])
         ids, others = references.images.ids, references.images.pixels[chosen]

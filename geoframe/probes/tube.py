@@ -35,8 +35,8 @@ class TubeProbe(Probe):
 
     Attributes
     ----------
-    reference : ProbeSet
-        Labelled images, the training set as a rule.
+    reference : ProbeSet or None
+        Labelled images. None: those that a `TrainedEncoder` was trained on.
     rays, points, directions : int
         Rays, points a ray, directions a point; 100, 5 and 20 in the paper.
     step, cap : float
@@ -64,7 +64,9 @@ class TubeProbe(Probe):
         "reference_id": Output(("reference_image",), dtype="str", long_name="ids of the reference images"),
     }
 
-    reference: ProbeSet = attrs.field(validator=attrs.validators.instance_of(ProbeSet))
+    reference: ProbeSet | None = attrs.field(
+        default=None, validator=attrs.validators.optional(attrs.validators.instance_of(ProbeSet))
+    )
     rays: int = count_field(100)
     points: int = count_field(5)
     directions: int = count_field(20)
@@ -89,14 +91,16 @@ class TubeProbe(Probe):
         return self.points * self.directions * search_passes(self.search, self.step, self.cap)
 
     def smoke(self) -> TubeProbe:
-        """Return the same with two rays and a coarse step."""
-        return self.evolve(rays=2, points=2, directions=2, step=self.cap / 4)
+        """Return the same with two rays from 8×8 digits, which need no download, and a coarse step."""
+        from geoframe.probesets.digits import Digits
+
+        return self.evolve(reference=Digits(split="train"), rays=2, points=2, directions=2, step=self.cap / 4)
 
     def measure(self, encoder: LoadedEncoder, batch: Batch) -> Mapping[str, Any]:
         """Measure the set; see `Probe.measure`."""
-        from geoframe.references import references_of
+        from geoframe.references import references_for
 
-        references = references_of(type(self).__name__, self.reference, encoder.input_shape)
+        references = references_for(type(self).__name__, self.reference, encoder)
         shape = (self.rays, self.points, self.directions)
         radius, censored = np.full(shape, np.nan), np.zeros(shape, dtype=bool)
         hop = np.full(self.rays, np.nan)
@@ -107,7 +111,8 @@ class TubeProbe(Probe):
             ends[:, ray] = test, reference
             radius[ray], censored[ray] = self._tube(encoder, start, end, batch.rng[test])
         if (ends < 0).all():
-            raise BadInput(f"TubeProbe: no covered ray from {self.reference.label!r} was found: there is no tube")
+            origin = getattr(self.reference or encoder.training_set, "label", "")
+            raise BadInput(f"TubeProbe: no covered ray from {origin!r} was found: there is no tube")
         return {
             "radius": radius,
             "censored": censored,

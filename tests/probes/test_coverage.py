@@ -7,6 +7,8 @@ import pytest
 import torch
 
 import geoframe as gf
+from geoframe.loaded import LoadedEncoder
+from geoframe.references import references_for
 from tests.networks import SHAPE, SIZE, relu_net
 from tests.rays import ball, half_space, points
 
@@ -140,3 +142,17 @@ def test_checks_for_authors() -> None:
     reference = gf.TensorSet(pixels, labels=[i % 4 for i in range(12)], name="train")
     check_probe(gf.RayCoverageProbe(reference=reference, n_reference=2, step=0.1))
     check_probe(gf.RayCoverageProbe(reference=reference, n_reference=2, step=0.1, classes="different"))
+
+
+def test_without_a_reference_the_training_set_is_taken():
+    network = half_space(torch.ones(SIZE), -SIZE / 2).build()
+    network.training_set = gf.TensorSet(points(20), labels=[0, 1] * 10, name="train")
+    loaded = LoadedEncoder.from_network(network, "toy")
+    references = references_for("RayCoverageProbe", None, loaded)
+    assert references.images.ids == network.training_set.load(SHAPE).ids
+
+
+def test_neither_a_reference_nor_a_training_set():
+    encoder = half_space(torch.ones(SIZE), -SIZE / 2)
+    with pytest.raises(gf.BadInput, match="doesn't say what it was trained on: give the probe a reference="):
+        gf.measure(gf.RayCoverageProbe(), encoder, gf.TensorSet(points(2), name="test"))
