@@ -64,12 +64,28 @@ def check_behaviour(encoder: LoadedEncoder, image: torch.Tensor) -> None:
     x = _jittered(encoder, image, 0)
     check_deterministic(encoder, x, other)
     check_independent(encoder, x, other)
+    check_head(encoder, x)
     check_derivative(encoder, image)
 
 
 def _jittered(encoder: LoadedEncoder, image: torch.Tensor, seed: int) -> torch.Tensor:
     generator = torch.Generator().manual_seed(seed)
     return (image.cpu() + JITTER * torch.randn(image.shape, generator=generator)).to(encoder.device)
+
+
+def check_head(encoder: LoadedEncoder, x: torch.Tensor) -> None:
+    """Refuse a head that doesn't take the features: as a rule, features that are logits already."""
+    if encoder.head is None:
+        return
+    try:
+        logits = encoder.logits(x)
+    except RuntimeError as error:
+        width = encoder.features(x).shape[1]
+        raise EncoderRefused(
+            f"encoder {encoder.label!r}: its head doesn't take its {width} features: leave the last layer out of them"
+        ) from error
+    if logits.ndim != 2 or len(logits) != len(x):
+        raise EncoderRefused(f"encoder {encoder.label!r}: its head returns {tuple(logits.shape)}, not (n, class)")
 
 
 def check_deterministic(encoder: LoadedEncoder, x: torch.Tensor, other: torch.Tensor) -> None:

@@ -182,3 +182,9 @@ def test_a_network_of_another_input_size_is_refused_by_name():
     encoder = loaded(torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(7, 3)))
     with pytest.raises(EncoderRefused, match=r"fails on images of shape .*: mat1 and mat2"):
         choose_settings(encoder)
+
+
+def test_a_head_that_does_not_take_the_features_is_refused() -> None:
+    with pytest.raises(EncoderRefused, match="its head doesn't take its 8 features"):
+        loaded(relu_net(), head=torch.nn.Linear(5, 3)).preflight(PIXELS)
+    loaded(relu_net(), head=torch.nn.Linear(8, 3)).preflight(PIXELS)
