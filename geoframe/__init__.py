@@ -37,6 +37,7 @@ _PUBLIC = {
     "geoframe.probe": "Probe Output Batch",
     "geoframe.probes.ratio": "RatioProbe CIFAR_SCALES IMAGENET_SCALES",
     "geoframe.probes.gi": "GIProbe",
+    "geoframe.probes.bounds": "BoundsProbe",
     "geoframe.probes.jacobian": "JacobianProbe",
     "geoframe.probes.coverage": "RayCoverageProbe",
     "geoframe.probes.tube": "TubeProbe",

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from geoframe.errors import BadInput
 from geoframe.geometry.spectrum import Spectrum, decompose, jacobian, leading
 
 if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
+
+LARGEST_BASIS = 4096  # inputs with more pixels have no complete basis here: it would take d² numbers
 
 
 def spectrum_at(encoder: LoadedEncoder, x: torch.Tensor, complete: bool = False) -> Spectrum:
@@ -43,3 +46,34 @@ def leading_at(encoder: LoadedEncoder, x: torch.Tensor, k: int) -> tuple[torch.T
         return whole.right[:k], whole.values[:k]
     found = leading(fine.features, x, k)
     return found.right, found.values
+
+
+def chosen_at(probe: str, encoder: LoadedEncoder, x: torch.Tensor, n: int | None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Right singular vectors (direction, pixel) for a probe to walk along, and their values: 0 for null directions.
+
+    Parameters
+    ----------
+    probe : str
+        Its name, for the message.
+    encoder : LoadedEncoder
+    x : torch.Tensor
+        (1, channel, height, width).
+    n : int or None
+        None is the complete basis of input space by descending value; a number takes that many of it, evenly spaced,
+        the first one always (of inputs with more than 4096 pixels: the leading ones).
+
+    Raises
+    ------
+    BadInput
+        Where the complete basis is too large.
+    """
+    pixels = x[0].numel()
+    if pixels <= LARGEST_BASIS:
+        vectors, values = basis_at(encoder, x)
+        if n is None:
+            return vectors, values
+        chosen = torch.linspace(0, pixels - 1, min(n, pixels)).round().long()
+        return vectors[chosen], values[chosen]
+    if n is None:
+        raise BadInput(f"{probe}: {pixels} pixels are too many for a complete basis: give n_directions")
+    return leading_at(encoder, x, n)

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import attrs
 
-from geoframe.errors import BadInput
 from geoframe.probe import Batch, Output, Probe
-from geoframe.probes.searching import Search, check_search, count_field, search_field, search_passes
+from geoframe.probes.searching import (
+    Scale,
+    Search,
+    check_search,
+    count_field,
+    length_of,
+    scale_field,
+    search_field,
+    search_passes,
+)
 
 if TYPE_CHECKING:
     import torch
 
     from geoframe.loaded import LoadedEncoder
-
-LARGEST_BASIS = 4096  # inputs with more pixels have no complete basis here: it would take d² numbers
 
 
 @attrs.frozen(kw_only=True)
@@ -68,9 +73,7 @@ class GIProbe(Probe):
     n_directions: int | None = count_field(None)
     step: float = attrs.field(default=0.01, converter=float)
     cap: float = attrs.field(default=3.0, converter=float)
-    scale: Literal["diagonal", "unit"] = attrs.field(
-        default="diagonal", validator=attrs.validators.in_(("diagonal", "unit"))
-    )
+    scale: Scale = scale_field()
     search: Search = search_field()
 
     def __attrs_post_init__(self) -> None:
@@ -96,7 +99,7 @@ class GIProbe(Probe):
         x, image_id = batch.images, batch.ids[0]
         held = predicted(encoder, x)
         directions, values = self._directions(encoder, x, image_id)
-        length = math.sqrt(x[0].numel()) if self.scale == "diagonal" else 1.0
+        length = length_of(self.scale, x[0].numel())
         scaled = directions.to(x) * length
         ahead, behind = (
             intervals(encoder, RayTable(x.expand_as(v), v, held.expand(len(v))), self.search, self.step, self.cap)
@@ -121,18 +124,7 @@ class GIProbe(Probe):
 
             drawn = unit_directions(encoder.input_shape, self.seed, image_id, 0, self.n_directions or 100)
             return drawn, torch.full((len(drawn),), float("nan"), dtype=torch.float64)
-        from geoframe.spectra import basis_at, leading_at
+        from geoframe.spectra import chosen_at
 
-        pixels = x[0].numel()
-        if pixels <= LARGEST_BASIS:
-            vectors, values = basis_at(encoder, x)
-            if self.n_directions:
-                chosen = torch.linspace(0, pixels - 1, min(self.n_directions, pixels)).round().long()
-                vectors, values = vectors[chosen], values[chosen]
-        elif self.n_directions:
-            vectors, values = leading_at(encoder, x, self.n_directions)
-        else:
-            raise BadInput(
-                f"GIProbe: {pixels} pixels are too many for a complete basis: give n_directions, or along='random'"
-            )
+        vectors, values = chosen_at(type(self).__name__, encoder, x, self.n_directions)
         return vectors.view(-1, *encoder.input_shape), values

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import attrs
 
 Search = Literal["grid", "exact"]
+Scale = Literal["diagonal", "unit"]
 
 
 def search_field() -> Any:
     """Field for how a ray is searched: A.4's steps, or the true crossing of a piecewise-linear classifier."""
     return attrs.field(default="grid", validator=attrs.validators.in_(("grid", "exact")))
+
+
+def scale_field() -> Any:
+    """Field for the length of a direction: the diagonal of the input box, or 1."""
+    return attrs.field(default="diagonal", validator=attrs.validators.in_(("diagonal", "unit")))
+
+
+def length_of(scale: Scale, pixels: int) -> float:
+    """Raw-pixel L2 length of a direction: √d for the diagonal of [0, 1]^d."""
+    return math.sqrt(pixels) if scale == "diagonal" else 1.0
 
 
 def count_field(default: int | None, least: int = 1, optional: bool = False) -> Any:

@@ -1,0 +1,61 @@
+"""A loaded classifier as bounds need it: logits in float64, and the matrix of its last layer."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING
+
+import attrs
+import torch
+
+from geoframe.errors import EncoderRefused
+
+if TYPE_CHECKING:
+    from geoframe.loaded import LoadedEncoder
+
+_AFFINE = 1e3  # units of rounding that an affine head's values may differ by
+
+
+def fine_classifier(encoder: LoadedEncoder) -> LoadedEncoder:
+    """Return a float64 copy with its head, whose passes count for the encoder.
+
+    The encoder itself where it, or its head, can't run in float64.
+    """
+    fine = encoder.double()
+    if fine is None or encoder.head is None:
+        return encoder
+    head = copy.deepcopy(encoder.head).double()
+    twin = attrs.evolve(fine, head=head, passes=0.0, on_pass=encoder.count, double=[fine])
+    x = torch.full((1, *encoder.input_shape), 0.5, dtype=torch.float64, device=encoder.device)
+    try:
+        return twin if twin.logits(x).dtype == torch.float64 else encoder
+    except (RuntimeError, TypeError, NotImplementedError):  # constants or kernels that are float32 only
+        return encoder
+
+
+def head_weight(encoder: LoadedEncoder, x: torch.Tensor) -> torch.Tensor:
+    """Matrix W (class, feature) of a head that is affine, f = Wφ + b, whatever it is made of.
+
+    Parameters
+    ----------
+    encoder : LoadedEncoder
+    x : torch.Tensor
+        (n, channel, height, width), in the encoder's precision: images whose features are tried.
+
+    Raises
+    ------
+    EncoderRefused
+        Where the head is not affine, so that there is no such matrix.
+    """
+    assert encoder.head is not None
+    features = encoder.features(x)
+    unit = torch.eye(features.shape[1], dtype=features.dtype, device=features.device)
+    bias = encoder.head(torch.zeros_like(unit[:1]))
+    weight: torch.Tensor = (encoder.head(unit) - bias).T
+    logits = encoder.head(features)
+    scale = features.abs() @ weight.abs().T + bias.abs()
+    if ((features @ weight.T + bias - logits).abs() > _AFFINE * torch.finfo(logits.dtype).eps * scale).any():
+        raise EncoderRefused(
+            f"encoder {encoder.label!r}: its head is not a linear layer, but the bounds need its matrix"
+        )
+    return weight
