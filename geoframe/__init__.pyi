@@ -28,6 +28,7 @@ from geoframe.probes.bounds import BoundsProbe as BoundsProbe
 from geoframe.probes.coverage import RayCoverageProbe as RayCoverageProbe
 from geoframe.probes.gi import GIProbe as GIProbe
 from geoframe.probes.jacobian import JacobianProbe as JacobianProbe
+from geoframe.probes.linearity import LinearityProbe as LinearityProbe
 from geoframe.probes.ratio import CIFAR_SCALES as CIFAR_SCALES
 from geoframe.probes.ratio import IMAGENET_SCALES as IMAGENET_SCALES
 from geoframe.probes.ratio import RatioProbe as RatioProbe

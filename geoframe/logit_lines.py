@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from geoframe.errors import EncoderRefused
-from geoframe.geometry.pushforward import pushforward
+from geoframe.geometry.pushforward import Map, pushforward
 
 if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
@@ -51,10 +51,10 @@ def logits_along(
     return logits.view(len(directions), len(steps), -1)
 
 
-def logit_changes(encoder: LoadedEncoder, x: torch.Tensor, directions: torch.Tensor) -> torch.Tensor:
-    """J_f d, (direction, class), from directions (direction, channel, height, width)."""
-    blocks = torch.split(directions, max(1, encoder.micro_batch // 2))
-    return torch.cat([pushforward(encoder.logits, x.expand_as(v).contiguous(), v)[1] for v in blocks])
+def changes_along(phi: Map, x: torch.Tensor, directions: torch.Tensor, batch: int) -> torch.Tensor:
+    """J d, (direction, …), of features or logits, from directions (direction, channel, height, width) at one image."""
+    blocks = torch.split(directions, max(1, batch // 2))
+    return torch.cat([pushforward(phi, x.expand_as(v).contiguous(), v)[1] for v in blocks])
 
 
 def loss_gradient(

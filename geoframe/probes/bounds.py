@@ -157,11 +157,11 @@ class BoundsProbe(Probe):
 
         from geoframe.geometry.bounds import RayBounds, ray_bounds, slopes
         from geoframe.geometry.rays import steps_to
-        from geoframe.logit_lines import logit_changes, logits_along
+        from geoframe.logit_lines import changes_along, logits_along
 
         steps = steps_to(self.cap, self.step).to(x)
         signed = torch.stack([directions, -directions], 1).flatten(0, 1)
-        change = logit_changes(fine, x, directions)
+        change = changes_along(fine.logits, x, directions, fine.micro_batch)
         change = torch.stack([change, -change], 1).flatten(0, 1)
         constants = x.new_tensor([math.sqrt(change.shape[1]), math.sqrt(2)]) * operator_norm
         length = length_of(self.scale, x[0].numel())
