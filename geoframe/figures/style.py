@@ -147,9 +147,12 @@ def wrap(name: str, width: int) -> str:
 
     >>> wrap("vit_small_patch16_224.augreg_in1k", 18)
     'vit_small_patch16_\n224.augreg_in1k'
+    >>> wrap("resnet50_l2_eps0.01", 18)
+    'resnet50_l2_\neps0.01'
     """
     lines = [""]
-    for piece in re.findall(r"[^_\-./ ]*[_\-./ ]|[^_\-./ ]+", name.replace("$", r"\$")):  # a name is no formula
+    letter = r"(?:[^_\-./ ]|(?<=\d)\.(?=\d))"  # the point of a number is no separator
+    for piece in re.findall(rf"{letter}*[_\-./ ]|{letter}+", name.replace("$", r"\$")):  # a name is no formula
         if len(lines[-1]) + len(piece.rstrip()) > width and lines[-1]:
             lines.append("")
         lines[-1] += piece
