@@ -24,6 +24,7 @@ from geoframe.plugins import hookimpl as hookimpl
 from geoframe.probe import Batch as Batch
 from geoframe.probe import Output as Output
 from geoframe.probe import Probe as Probe
+from geoframe.probes.alignment import AlignmentProbe as AlignmentProbe
 from geoframe.probes.bounds import BoundsProbe as BoundsProbe
 from geoframe.probes.coverage import RayCoverageProbe as RayCoverageProbe
 from geoframe.probes.gi import GIProbe as GIProbe

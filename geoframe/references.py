@@ -13,6 +13,7 @@ from geoframe.errors import BadInput
 if TYPE_CHECKING:
     from geoframe.encoder import Shape
     from geoframe.loaded import LoadedEncoder
+    from geoframe.probe import Batch
     from geoframe.probeset import Images, ProbeSet
 
 _LOADED: OrderedDict[tuple[str, Shape], References] = OrderedDict()
@@ -79,6 +80,29 @@ def references_for(probe: str, reference: ProbeSet | None, encoder: LoadedEncode
             f"{probe}: encoder {encoder.label!r} doesn't say what it was trained on: give the probe a reference="
         )
     return references_of(probe, chosen, encoder.input_shape)
+
+
+def same_class(
+    probe: str, reference: ProbeSet | None, encoder: LoadedEncoder, batch: Batch, n: int
+) -> tuple[References, torch.Tensor, torch.Tensor]:
+    """Draw up to n reference images of the class that is predicted for the one image of a batch.
+
+    Returns
+    -------
+    references : References
+    held : torch.Tensor
+        (1,): the predicted class.
+    chosen : torch.Tensor
+        Indices of the reference images; fewer than n, or none, where the class has no more.
+    """
+    from geoframe.lines import predicted
+
+    references = references_for(probe, reference, encoder)
+    held = predicted(encoder, batch.images)
+    chosen = references.drawn(int(held), n, batch.rng[0])
+    ids, others = references.images.ids, references.images.pixels[chosen]
+    check_distinct(probe, batch.images[0].cpu(), batch.ids[0], others, [ids[i] for i in chosen.tolist()])
+    return references, held, chosen
 
 
 def check_distinct(probe: str, image: torch.Tensor, image_id: str, others: torch.Tensor, ids: list[str]) -> None:

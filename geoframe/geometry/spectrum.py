@@ -87,6 +87,11 @@ def decompose(matrix: torch.Tensor, complete: bool = False) -> Spectrum:
     return Spectrum(values, right, left.T)
 
 
+def rank_threshold(values: torch.Tensor, larger_side: int, dtype: torch.dtype) -> float:
+    """Size from which a singular value isn't rounding: numpy's rule (`matrix_rank`) for a matrix computed in dtype."""
+    return float(values[0]) * larger_side * torch.finfo(dtype).eps
+
+
 def leading(phi: Map, x: torch.Tensor, k: int, seed: int = 0) -> Spectrum:
     """Leading singular triples without forming J: Lanczos (scipy's `svds`) on products with J and Jᵀ.
 

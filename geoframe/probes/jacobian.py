@@ -84,8 +84,7 @@ class JacobianProbe(Probe):
 
     def measure(self, encoder: LoadedEncoder, batch: Batch) -> Mapping[str, Any]:
         """Measure one image; see `Probe.measure`."""
-        import torch
-
+        from geoframe.geometry.spectrum import rank_threshold
         from geoframe.prelayer import before_activation
         from geoframe.spectra import leading_at, spectrum_at
 
@@ -97,7 +96,7 @@ class JacobianProbe(Probe):
         if threshold is None:
             fine = encoder.double() or encoder
             larger = max(fine.features(x.to(fine.dtype)).shape[1], x[0].numel())
-            threshold = float(values[0]) * larger * torch.finfo(fine.dtype).eps
+            threshold = rank_threshold(values, larger, fine.dtype)
         return {
             "singular_value": values[None],
             "rank": (values > threshold).sum()[None],
