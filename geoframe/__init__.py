@@ -39,6 +39,7 @@ _PUBLIC = {
     "geoframe.probes.gi": "GIProbe",
     "geoframe.probes.bounds": "BoundsProbe",
     "geoframe.probes.jacobian": "JacobianProbe",
+    "geoframe.probes.trajectory": "TrajectoryProbe",
     "geoframe.probes.alignment": "AlignmentProbe",
     "geoframe.probes.linearity": "LinearityProbe",
     "geoframe.probes.coverage": "RayCoverageProbe",

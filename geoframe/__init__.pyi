@@ -33,6 +33,7 @@ from geoframe.probes.linearity import LinearityProbe as LinearityProbe
 from geoframe.probes.ratio import CIFAR_SCALES as CIFAR_SCALES
 from geoframe.probes.ratio import IMAGENET_SCALES as IMAGENET_SCALES
 from geoframe.probes.ratio import RatioProbe as RatioProbe
+from geoframe.probes.trajectory import TrajectoryProbe as TrajectoryProbe
 from geoframe.probes.tube import TubeProbe as TubeProbe
 from geoframe.probeset import Images as Images
 from geoframe.probeset import ProbeSet as ProbeSet

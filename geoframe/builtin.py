@@ -44,6 +44,7 @@ def geoframe_probes() -> Iterator[Entry]:
     """Probes: one measurement each."""
     yield Entry("ratio", "geoframe.probes.ratio:RatioProbe", "finite response over its linear prediction")
     yield Entry("jacobian", "geoframe.probes.jacobian:JacobianProbe", "singular values of the features' Jacobian")
+    yield Entry("trajectory", "geoframe.probes.trajectory:TrajectoryProbe", "classes along train-to-test paths")
     yield Entry("alignment", "geoframe.probes.alignment:AlignmentProbe", "loss gradients on singular vectors")
     yield Entry("linearity", "geoframe.probes.linearity:LinearityProbe", "how far an encoder stays linear")
     yield Entry("gi", "geoframe.probes.gi:GIProbe", "generalization intervals along directions")
