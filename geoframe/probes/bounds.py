@@ -132,7 +132,7 @@ class BoundsProbe(Probe):
         vectors, values = chosen_at(type(self).__name__, encoder, batch.images, self.n_directions)
         directions = vectors.to(x).view(-1, *encoder.input_shape) * length_of(self.scale, x[0].numel())
         y = int(fine.logits(x).argmax())
-        slope, found = self._rays(fine, x, directions, values.to(x), operator_norm, y)
+        slope, found = self._rays(fine, x, directions, values.cpu(), operator_norm, y)
         gradient = _gradient(fine, x, y, int(batch.labels[0]), operator_norm, float(values[0]))
         return {
             **self._by_ray(slope, found, length_of(self.scale, x[0].numel())),
@@ -159,23 +159,23 @@ class BoundsProbe(Probe):
         from geoframe.geometry.rays import steps_to
         from geoframe.logit_lines import changes_along, logits_along
 
-        steps = steps_to(self.cap, self.step).to(x)
+        steps = steps_to(self.cap, self.step)
         signed = torch.stack([directions, -directions], 1).flatten(0, 1)
-        change = changes_along(fine.logits, x, directions, fine.micro_batch)
+        change = changes_along(fine.logits, x, directions, fine.micro_batch).cpu().double()
         change = torch.stack([change, -change], 1).flatten(0, 1)
-        constants = x.new_tensor([math.sqrt(change.shape[1]), math.sqrt(2)]) * operator_norm
+        constants = change.new_tensor([math.sqrt(change.shape[1]), math.sqrt(2)]) * operator_norm
         length = length_of(self.scale, x[0].numel())
         own = values.repeat_interleave(2)[:, None] * constants * length
         largest = (values[0] * constants * length).expand_as(own)
         slope = torch.cat([slopes(change, y), own, largest], 1)
         parts = []
         for ray in range(len(signed)):
-            logits = logits_along(fine, x, signed[ray : ray + 1], steps)
+            logits = logits_along(fine, x, signed[ray : ray + 1], steps.to(x)).cpu().double()
             size = float(logits.abs().max()) + self.cap * float(largest.max())
             tolerance = ROUNDING * torch.finfo(x.dtype).eps * size
             parts.append(ray_bounds(logits, change[ray : ray + 1], y, steps, slope[ray : ray + 1], tolerance))
-        joined = [torch.cat([getattr(p, f.name) for p in parts]).cpu() for f in attrs.fields(RayBounds)]
-        return slope.cpu(), RayBounds(*joined)
+        joined = [torch.cat([getattr(p, f.name) for p in parts]) for f in attrs.fields(RayBounds)]
+        return slope, RayBounds(*joined)
 
     def _by_ray(self, slope: torch.Tensor, found: RayBounds, length: float) -> dict[str, Any]:
         names = ("theorem1", "theorem1_l2", "theorem1_sharpest", "theorem2_sqrt_c", "theorem2")

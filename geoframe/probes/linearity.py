@@ -126,11 +126,11 @@ class LinearityProbe(Probe):
         phi = fine.logits if self.reading == "logits" else fine.features
         x, directions = x.to(fine.dtype), directions.to(x.device, fine.dtype)
         changes = changes_along(phi, x, directions, encoder.micro_batch)
-        steps = steps_to(self.cap, self.step).to(x)
+        steps = steps_to(self.cap, self.step)
         signed = torch.cat([directions, -directions]), torch.cat([changes, -changes])
         try:
-            first = first_unlike(phi, x, *signed, steps, self.threshold, encoder.micro_batch).cpu()
+            first = first_unlike(phi, x, *signed, steps.to(x), self.threshold, encoder.micro_batch).cpu()
         except NotFinite as error:
             raise EncoderRefused(f"encoder {encoder.label!r}: {error}: check its weights and normalisation") from error
-        alpha = steps.cpu()[(first - 1).clamp(min=0)]
+        alpha = steps[(first - 1).clamp(min=0)]
         return alpha.view(2, -1), (first == len(steps)).view(2, -1)

@@ -147,6 +147,42 @@ def test_convolutions_and_a_head_of_several_layers() -> None:
     assert (found["violations"] == 0).all()
 
 
+class SinglePrecision(nn.Module):
+    """Computes in float32 whatever comes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = relu_net()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.func.functional_call(
+            self.net, {name: p.float() for name, p in self.net.named_parameters()}, (x.float(),)
+        )
+
+
+def test_an_encoder_without_float64() -> None:
+    encoder = gf.ModuleEncoder(SinglePrecision(), head=nn.Linear(8, 4), input_shape=SHAPE)
+    assert encoder.load("cpu").double() is None
+    found = gf.measure(gf.BoundsProbe(n_directions=6, step=0.05), encoder, gf.TensorSet(points(2), name="toy"))
+    assert (found["violations"] == 0).all()
+    np.testing.assert_array_equal(found["gi"], np.round(found["gi"] / 0.05) * 0.05)
+    assert (found["useful"] <= found["gi"]).all()
+
+
+def test_a_run_joins_encoders(tmp_path: object) -> None:
+    class Both(gf.Study):
+        """Two networks."""
+
+        encoders = (classifier(0), classifier(1).evolve(name="other"))
+        probesets = (gf.TensorSet(points(2), name="toy"),)
+        probes = (gf.BoundsProbe(n_directions=3, step=0.5),)
+
+    tree = gf.run(Both, out=str(tmp_path))
+    assert tree["bounds"]["gi"].dims == ("encoder", "probeset", "image", "direction", "sign")
+    assert tree["bounds"]["sign"].values.tolist() == [1, -1]
+    assert (tree["bounds"]["violations"] == 0).all()
+
+
 class NotANumberFarAway(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         y = x.flatten(1)[:, :2]
