@@ -51,7 +51,11 @@ _PUBLIC = {
     "geoframe.figures.figure": "Figure",
     "geoframe.figures.profiles": "RatioProfiles",
     "geoframe.figures.grid": "RatioGrid",
+    "geoframe.figures.coverage": "CoverageDesign CoverageByOutcome",
+    "geoframe.figures.tube": "TubeRadii",
     "geoframe.statistics.bump": "BumpSummary",
+    "geoframe.statistics.coverage": "CoverageSummary CoverageTests",
+    "geoframe.statistics.tube": "TubeSummary",
     "geoframe.summary": "Summary",
 }
 _MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names.split()}

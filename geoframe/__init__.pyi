@@ -14,9 +14,12 @@ from geoframe.errors import GeoframeError as GeoframeError
 from geoframe.errors import MissingFile as MissingFile
 from geoframe.errors import StoreConflict as StoreConflict
 from geoframe.errors import UnknownName as UnknownName
+from geoframe.figures.coverage import CoverageByOutcome as CoverageByOutcome
+from geoframe.figures.coverage import CoverageDesign as CoverageDesign
 from geoframe.figures.figure import Figure as Figure
 from geoframe.figures.grid import RatioGrid as RatioGrid
 from geoframe.figures.profiles import RatioProfiles as RatioProfiles
+from geoframe.figures.tube import TubeRadii as TubeRadii
 from geoframe.loaded import LoadedEncoder as LoadedEncoder
 from geoframe.measuring import measure as measure
 from geoframe.plugins import Entry as Entry
@@ -54,6 +57,9 @@ from geoframe.runner import run as run
 from geoframe.spec import Spec as Spec
 from geoframe.spec import unkeyed as unkeyed
 from geoframe.statistics.bump import BumpSummary as BumpSummary
+from geoframe.statistics.coverage import CoverageSummary as CoverageSummary
+from geoframe.statistics.coverage import CoverageTests as CoverageTests
+from geoframe.statistics.tube import TubeSummary as TubeSummary
 from geoframe.store import open as open
 from geoframe.study import Study as Study
 from geoframe.summary import Summary as Summary

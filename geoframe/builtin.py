@@ -57,6 +57,8 @@ def geoframe_probes() -> Iterator[Entry]:
 def geoframe_studies() -> Iterator[Entry]:
     """Studies: one result of a paper each."""
     yield Entry("bump", "geoframe.studies.bump:Bump", "trained encoders show the bump, random ones do not")
+    yield Entry("coverage", "geoframe.studies.coverage:Coverage", "rays of the same class are covered after training")
+    yield Entry("tube", "geoframe.studies.tube:Tube", "covered rays lie in wide regions")
 
 
 @hookimpl
@@ -64,6 +66,11 @@ def geoframe_figures() -> Iterator[Entry]:
     """Figures: drawn from stored results."""
     yield Entry("ratio-profiles", "geoframe.figures.profiles:RatioProfiles", "response ratio against scale")
     yield Entry("ratio-grid", "geoframe.figures.grid:RatioGrid", "encoders × probe sets")
+    yield Entry(
+        "coverage-design", "geoframe.figures.coverage:CoverageDesign", "trained or not × same or different class"
+    )
+    yield Entry("coverage-by-outcome", "geoframe.figures.coverage:CoverageByOutcome", "correct or misclassified")
+    yield Entry("tube-radii", "geoframe.figures.tube:TubeRadii", "radii around covered rays")
 
 
 @hookimpl

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from geoframe.errors import BadInput
+from geoframe.statistics.tube import TubeSummary
+from tests.coverage_trees import tube_tree
+
+
+def test_shares_medians_and_verdicts():
+    tree = tube_tree()
+    ds = TubeSummary().compute(tree)
+    radius = tree["tube"]["radius"].values
+    assert ds["rays"].values[:, 0].tolist() == [30, 29]
+    assert ds["wide"].values[:, 0].tolist() == pytest.approx([1.0, (radius[1].min((2, 3)) >= 1).sum() / 29])
+    assert float(ds["minimum"][0, 0]) == pytest.approx(np.median(radius[0, 0].min((1, 2))))
+    assert float(ds["median"][1, 0]) == pytest.approx(np.nanmedian(radius[1]))
+    headers, rows = TubeSummary().rows(ds)
+    assert [dict(zip(headers, row, strict=True))["verdict"] for row in rows] == ["agrees", "disagrees"]
+
+
+def test_few_rays_are_inconclusive():
+    (first, _) = TubeSummary().rows(TubeSummary().compute(tube_tree(rays=3)))[1]
+    assert first[-1] == "inconclusive"
+
+
+def test_what_was_not_measured_has_no_row():
+    tree = tube_tree()
+    ds = tree["tube"].to_dataset()
+    ds["minimum"] = ds["minimum"].where(ds["encoder"] == "wide")
+    ds["radius"] = ds["radius"].where(ds["encoder"] == "wide")
+    found = TubeSummary().compute(xr.DataTree.from_dict({"tube": ds}))
+    assert [row[0] for row in TubeSummary().rows(found)[1]] == ["wide"]
+
+
+def test_a_node_of_another_probe():
+    with pytest.raises(BadInput, match="name a TubeProbe's"):
+        TubeSummary(probe="ratio").compute(xr.DataTree.from_dict({"ratio": xr.Dataset()}))
+
+
+def test_stored_and_read_back_it_prints_the_same(tmp_path):
+    ds = TubeSummary().compute(tube_tree())
+    xr.DataTree.from_dict({"s": ds}).to_zarr(tmp_path / "r.zarr", consolidated=False, zarr_format=3)
+    back = xr.open_datatree(tmp_path / "r.zarr", engine="zarr", consolidated=False)
+    assert TubeSummary().rows(back["s"].to_dataset()) == TubeSummary().rows(ds)
+    assert TubeSummary().caption

@@ -1,0 +1,47 @@
+"""Preset smoke of each study that trains: the real code path of every row, without data, training or download."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import geoframe as gf
+from geoframe.training import loop
+
+pytest.importorskip("sklearn", reason="the digits come with scikit-learn")
+
+
+@pytest.fixture(autouse=True)
+def no_training(tmp_path, monkeypatch):
+    monkeypatch.setenv("GEOFRAME_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("GEOFRAME_DATA", str(tmp_path / "none"))
+
+    def train(*args: object) -> None:
+        raise AssertionError("smoke must not train")
+
+    monkeypatch.setattr(loop, "train", train)
+
+
+@pytest.mark.parametrize(
+    ("study", "node", "variable"), [("coverage", "coverage-different", "coverage"), ("tube", "tube", "radius")]
+)
+def test_smoke(study, node, variable, tmp_path):
+    tree = gf.run(study, out=tmp_path / "run", preset="smoke")
+    values = tree[node][variable]
+    assert np.isfinite(values).any(values.dims[2:]).all(), "every encoder is measured"
+    assert f"{tree.attrs['study']}" == study
+    assert list((tmp_path / "run" / "figures").glob("*.png"))
+
+
+@pytest.mark.parametrize("preset", ["quick", "small", "paper"])
+@pytest.mark.parametrize("study", ["coverage", "tube"])
+def test_classifiers_meet_their_own_test_images_only(study, preset):
+    from geoframe.loading import find_study
+    from geoframe.plan import Plan
+
+    plan = Plan.of(find_study(study).study.resolve(preset))
+    for cell in plan.cells:
+        assert cell.encoder.coords["dataset"] == cell.probeset.coords["dataset"]
+        assert cell.encoder.training.data.coords["split"] == "train"
+        assert cell.probeset.coords["split"] == "test"
+    assert {cell.encoder.label for cell in plan.cells} == {encoder.label for encoder in plan.study.encoders}
