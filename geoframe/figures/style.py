@@ -151,8 +151,8 @@ def wrap(name: str, width: int) -> str:
     'resnet50_l2_\neps0.01'
     """
     lines = [""]
-    letter = r"(?:[^_\-./ ]|(?<=\d)\.(?=\d))"  # the point of a number is no separator
-    for piece in re.findall(rf"{letter}*[_\-./ ]|{letter}+", name.replace("$", r"\$")):  # a name is no formula
+    separator = r"(?:[_\-/ ]|\.(?!\d)|(?<!\d)\.)"  # the point of a number is none
+    for piece in re.findall(rf".+?{separator}|.+", name.replace("$", r"\$")):  # a name is no formula
         if len(lines[-1]) + len(piece.rstrip()) > width and lines[-1]:
             lines.append("")
         lines[-1] += piece
