@@ -14,7 +14,7 @@ from geoframe.encoder import Encoder, Network, PerChannel, Shape
 from geoframe.errors import EncoderRefused
 from geoframe.geometry.directions import unit_directions
 from geoframe.geometry.pushforward import pushforward
-from geoframe.numerics import exact_numerics, plain_torch
+from geoframe.numerics import exact_numerics, plain_torch, threads
 from geoframe.process import keep_freed_memory
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class LoadedEncoder:
     @classmethod
     def of(cls, spec: Encoder, device: str = "cpu") -> LoadedEncoder:
         """Build a spec's network and put it on `device`, in eval mode, weights frozen, channels last."""
-        with plain_torch():
+        with plain_torch(), threads(torch.get_num_threads()):  # a factory may set its own
             return cls.from_network(spec.build(), spec.label, device)
 
     @classmethod

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 
+import geoframe as gf
 from geoframe.numerics import exact_numerics, threads
 
 
@@ -38,3 +41,14 @@ def test_an_error_restores_too() -> None:
         fail_while_measuring()
     assert state() == before
     assert torch.get_num_threads() == count
+
+
+def test_a_factory_that_sets_threads_does_not_change_those_of_later_encoders(tmp_path: Path) -> None:
+    factory = tmp_path / "greedy.py"
+    factory.write_text(
+        "import torch\n\ndef net():\n    torch.set_num_threads(7)\n    return torch.nn.Sequential(torch.nn.Flatten(), "
+        "torch.nn.Linear(12, 3))\n"
+    )
+    before = torch.get_num_threads()
+    gf.FactoryEncoder(f"{factory}:net", input_shape=(3, 2, 2)).load()
+    assert torch.get_num_threads() == before
