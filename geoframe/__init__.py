@@ -53,9 +53,13 @@ _PUBLIC = {
     "geoframe.figures.grid": "RatioGrid",
     "geoframe.figures.coverage": "CoverageDesign CoverageByOutcome",
     "geoframe.figures.tube": "TubeRadii",
+    "geoframe.figures.spectrum": "SpectrumProfiles",
+    "geoframe.figures.bounds": "BoundsScatter",
     "geoframe.statistics.bump": "BumpSummary",
     "geoframe.statistics.coverage": "CoverageSummary CoverageTests",
     "geoframe.statistics.tube": "TubeSummary",
+    "geoframe.statistics.spectrum": "SpectrumSummary SpectrumClaims",
+    "geoframe.statistics.bounds": "BoundsSummary",
     "geoframe.summary": "Summary",
 }
 _MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names.split()}

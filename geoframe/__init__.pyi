@@ -14,11 +14,13 @@ from geoframe.errors import GeoframeError as GeoframeError
 from geoframe.errors import MissingFile as MissingFile
 from geoframe.errors import StoreConflict as StoreConflict
 from geoframe.errors import UnknownName as UnknownName
+from geoframe.figures.bounds import BoundsScatter as BoundsScatter
 from geoframe.figures.coverage import CoverageByOutcome as CoverageByOutcome
 from geoframe.figures.coverage import CoverageDesign as CoverageDesign
 from geoframe.figures.figure import Figure as Figure
 from geoframe.figures.grid import RatioGrid as RatioGrid
 from geoframe.figures.profiles import RatioProfiles as RatioProfiles
+from geoframe.figures.spectrum import SpectrumProfiles as SpectrumProfiles
 from geoframe.figures.tube import TubeRadii as TubeRadii
 from geoframe.loaded import LoadedEncoder as LoadedEncoder
 from geoframe.measuring import measure as measure
@@ -56,9 +58,12 @@ from geoframe.registry import Registry as Registry
 from geoframe.runner import run as run
 from geoframe.spec import Spec as Spec
 from geoframe.spec import unkeyed as unkeyed
+from geoframe.statistics.bounds import BoundsSummary as BoundsSummary
 from geoframe.statistics.bump import BumpSummary as BumpSummary
 from geoframe.statistics.coverage import CoverageSummary as CoverageSummary
 from geoframe.statistics.coverage import CoverageTests as CoverageTests
+from geoframe.statistics.spectrum import SpectrumClaims as SpectrumClaims
+from geoframe.statistics.spectrum import SpectrumSummary as SpectrumSummary
 from geoframe.statistics.tube import TubeSummary as TubeSummary
 from geoframe.store import open as open
 from geoframe.study import Study as Study

@@ -59,6 +59,8 @@ def geoframe_studies() -> Iterator[Entry]:
     yield Entry("bump", "geoframe.studies.bump:Bump", "trained encoders show the bump, random ones do not")
     yield Entry("coverage", "geoframe.studies.coverage:Coverage", "rays of the same class are covered after training")
     yield Entry("tube", "geoframe.studies.tube:Tube", "covered rays lie in wide regions")
+    yield Entry("gi_spectrum", "geoframe.studies.gi_spectrum:GiSpectrum", "intervals by singular-vector index")
+    yield Entry("bounds", "geoframe.studies.bounds:Bounds", "lower bounds of intervals, checked on every ray")
 
 
 @hookimpl
@@ -71,6 +73,8 @@ def geoframe_figures() -> Iterator[Entry]:
     )
     yield Entry("coverage-by-outcome", "geoframe.figures.coverage:CoverageByOutcome", "correct or misclassified")
     yield Entry("tube-radii", "geoframe.figures.tube:TubeRadii", "radii around covered rays")
+    yield Entry("spectrum-profiles", "geoframe.figures.spectrum:SpectrumProfiles", "GI and α by singular-vector index")
+    yield Entry("bounds-scatter", "geoframe.figures.bounds:BoundsScatter", "lower bounds against measured intervals")
 
 
 @hookimpl

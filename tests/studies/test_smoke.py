@@ -23,7 +23,13 @@ def no_training(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("study", "node", "variable"), [("coverage", "coverage-different", "coverage"), ("tube", "tube", "radius")]
+    ("study", "node", "variable"),
+    [
+        ("coverage", "coverage-different", "coverage"),
+        ("tube", "tube", "radius"),
+        ("gi_spectrum", "linearity", "alpha"),
+        ("bounds", "bounds", "gi"),
+    ],
 )
 def test_smoke(study, node, variable, tmp_path):
     tree = gf.run(study, out=tmp_path / "run", preset="smoke")
@@ -34,7 +40,7 @@ def test_smoke(study, node, variable, tmp_path):
 
 
 @pytest.mark.parametrize("preset", ["quick", "small", "paper"])
-@pytest.mark.parametrize("study", ["coverage", "tube"])
+@pytest.mark.parametrize("study", ["coverage", "tube", "gi_spectrum", "bounds"])
 def test_classifiers_meet_their_own_test_images_only(study, preset):
     from geoframe.loading import find_study
     from geoframe.plan import Plan
