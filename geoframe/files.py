@@ -15,6 +15,7 @@ from geoframe.errors import BadInput
 
 PARTIAL = ".partial"
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
+_ELSEWHERE = "choose another folder with --out"
 
 
 class CannotWrite(BadInput):
@@ -22,13 +23,13 @@ class CannotWrite(BadInput):
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turn an operating-system error while writing `path` into `CannotWrite`, one line."""
+def writing(path: Path, elsewhere: str = _ELSEWHERE) -> Iterator[None]:
+    """Turn an operating-system error while writing `path` into `CannotWrite`, one line; `elsewhere` is its advice."""
     try:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
-        advice = "free some space" if error.errno in _NO_SPACE else "choose another folder with --out"
+        advice = "free some space" if error.errno in _NO_SPACE else elsewhere
         raise CannotWrite(f"can't write {path}: {reason}; {advice}, then run the same command again") from error
 
 
@@ -43,10 +44,10 @@ def sync_tree(folder: Path) -> None:
                 os.close(descriptor)
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: Any, elsewhere: str = _ELSEWHERE) -> None:
     """Write JSON to `path` in one step: a temporary file beside it, then a rename."""
     temporary = path.with_name(path.name + PARTIAL)
-    with writing(path):
+    with writing(path, elsewhere):
         with temporary.open("w", encoding="utf-8", errors="backslashreplace") as file:  # as JSON writes surrogates
             json.dump(value, file, indent=1, ensure_ascii=False)
             file.flush()

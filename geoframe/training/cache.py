@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from geoframe.training.recipe import Training
 
 LOG = "training.json"
+ELSEWHERE = "set GEOFRAME_CACHE to another folder"
 
 
 def cache_root() -> Path:
@@ -55,4 +56,4 @@ class TrainingCache:
 
     def write_log(self, log: dict[str, Any]) -> None:
         """Write the log in one step."""
-        write_json(self.folder / LOG, log)
+        write_json(self.folder / LOG, log, ELSEWHERE)

@@ -19,7 +19,7 @@ from geoframe.errors import BadInput
 from geoframe.files import PARTIAL, writing
 from geoframe.loaded import state_digest
 from geoframe.numerics import plain_torch
-from geoframe.training.cache import TrainingCache
+from geoframe.training.cache import ELSEWHERE, TrainingCache
 from geoframe.training.progress import TrainingProgress
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def train(training: Training, cache: TrainingCache) -> None:
     An interrupted training starts again from its initial weights: a checkpoint that is already there has the same bits
     as the one that replaces it. Checkpoints are written in one step each, and named in the log afterwards.
     """
-    with writing(cache.folder):
+    with writing(cache.folder, ELSEWHERE):
         cache.folder.mkdir(parents=True, exist_ok=True)
     with plain_torch(), torch.enable_grad():
         model = training.seeded_model().build_model()
@@ -106,7 +106,7 @@ def _keep(
     module.eval()
     target = cache.file(epoch)
     partial = target.with_name(target.name + PARTIAL)
-    with writing(target):
+    with writing(target, ELSEWHERE):
         with partial.open("wb") as file:
             torch.save(module.state_dict(), file)
             file.flush()
@@ -147,7 +147,7 @@ def _labelled(probeset: ProbeSet, model: Model) -> tuple[torch.Tensor, torch.Ten
 @contextmanager
 def _locked(cache: TrainingCache, label: str) -> Iterator[None]:
     """Hold the training's lock; say so where another run holds it."""
-    with writing(cache.lock):
+    with writing(cache.lock, ELSEWHERE):
         cache.lock.parent.mkdir(parents=True, exist_ok=True)
     lock = filelock.FileLock(cache.lock)
     try:

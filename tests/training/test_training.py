@@ -209,6 +209,28 @@ def test_diverged_training_stops_and_says_so():
         weights(recipe(lr=1e30), 2)
 
 
+def test_a_cache_that_cannot_be_written(monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("GEOFRAME_CACHE", str(tmp_path / "file"))
+    with pytest.raises(gf.BadInput, match=r"can't write .*: Not a directory; set GEOFRAME_CACHE to another folder"):
+        weights(recipe(), 2)
+
+
+def test_a_full_disk_leaves_the_checkpoint_before_it(monkeypatch):
+    training, save = recipe(), torch.save
+
+    def full(state, file):
+        if file.name.endswith("00002.pt.partial"):
+            raise OSError(28, "No space left on device")
+        save(state, file)
+
+    monkeypatch.setattr(torch, "save", full)
+    with pytest.raises(gf.BadInput, match="No space left on device; free some space"):
+        weights(training, 2)
+    monkeypatch.setattr(loop, "train", None)
+    assert len(weights(training, 1))
+
+
 def test_progress_lines(monkeypatch, capsys):
     from geoframe.training import progress
 
