@@ -43,9 +43,12 @@ class TubeSummary(Summary):
     ----------
     probe : str
         Node of the results.
+    claimed : tuple of str
+        Architectures of which the paper says it; others are reported without a verdict.
     """
 
     probe: str = "tube"
+    claimed: tuple[str, ...] = ("cnn",)
 
     def default_name(self) -> str:
         """Return the node's name."""
@@ -56,7 +59,7 @@ class TubeSummary(Summary):
         """The rule."""
         return (
             "radii in hops (lengths of the ray); ≥ 1: share of rays whose every radius is at least one hop, with "
-            "Wilson's 95 % interval; agrees where that is above 50 %, as the paper's text says of the typical ray; "
+            "Wilson's 95 % interval; agrees where that is above 50 %, as the paper's text says of a CNN's typical ray; "
             "disagrees where it is below"
         )
 
@@ -103,10 +106,13 @@ class TubeSummary(Summary):
                     f"{float(cell['minimum']):.2f}",
                     f"{float(cell['median']):.2f}",
                     f"{100 * float(cell['wide_radii']):.0f}",
-                    verdict(cell),
+                    verdict(cell) if self._is_claimed(cell) else "reported",
                 ]
             )
         return headers, rows
+
+    def _is_claimed(self, cell: xr.Dataset) -> bool:
+        return "architecture" not in cell.coords or str(cell["architecture"].item()) in self.claimed
 
 
 def verdict(cell: xr.Dataset) -> str:

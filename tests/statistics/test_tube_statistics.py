@@ -21,6 +21,14 @@ def test_shares_medians_and_verdicts():
     assert [dict(zip(headers, row, strict=True))["verdict"] for row in rows] == ["agrees", "disagrees"]
 
 
+def test_an_architecture_that_the_paper_says_nothing_of_is_reported():
+    ds = (
+        tube_tree()["tube"].to_dataset().assign_coords(architecture=("encoder", np.array(["cnn", "mlp"], dtype=object)))
+    )
+    found = TubeSummary().compute(xr.DataTree.from_dict({"tube": ds}))
+    assert [row[-1] for row in TubeSummary().rows(found)[1]] == ["agrees", "reported"]
+
+
 def test_few_rays_are_inconclusive():
     (first, _) = TubeSummary().rows(TubeSummary().compute(tube_tree(rays=3)))[1]
     assert first[-1] == "inconclusive"
