@@ -108,25 +108,23 @@ def points(
     for place, samples in enumerate(groups.values()):
         offsets = (np.arange(len(samples)) - (len(samples) - 1) / 2) * 0.2
         for offset, (entry, values, drawn) in zip(offsets, samples, strict=True):
-            artist = _sample(ax, place + offset, values[np.isfinite(values)], drawn)
-            shown.setdefault(entry, artist)
+            values = values[np.isfinite(values)]
+            if len(values):
+                shown.setdefault(entry, _sample(ax, place + offset, values, drawn))
     for low, high, colour in ranges or ():
         ax.axhspan(low, high, color=colour, alpha=0.13, linewidth=0, zorder=0)
     ax.set(xlim=(-0.6, len(groups) - 0.4), ylim=(-3, 103), yticks=range(0, 101, 20), ylabel=label)
     ax.set_xticks(range(len(groups)), ["\n".join(style.wrap(s, 18) for s in name.split("\n")) for name in groups])
-    handles = {entry: artist for entry, artist in shown.items() if artist is not None}
-    figure.legend(list(handles.values()), list(handles), loc="outside upper center", ncols=2)
+    figure.legend(list(shown.values()), list(shown), loc="outside upper center", ncols=2)
     return figure
 
 
 def _sample(ax: Any, x: float, values: Any, drawn: dict[str, Any]) -> Any:
-    """Draw one sample; None where it is empty."""
+    """Draw one sample, and return its marker."""
     import xarray as xr
 
     from geoframe.statistics.compare import mean_interval
 
-    if not len(values):
-        return None
     spread = np.random.default_rng(0).uniform(-SPREAD, SPREAD, len(values))
     ax.plot(x + spread, values, ".", color=drawn["color"], alpha=0.25, markersize=3, markeredgewidth=0, zorder=2)
     found = mean_interval(xr.DataArray(values, dims="image"))

@@ -31,6 +31,13 @@ def test_outcomes_of_trained_encoders_with_their_counts(faults):
     assert not faults(figure)
 
 
+def test_the_legend_names_what_the_first_group_lacks():
+    ds = coverage_tree()["coverage"].to_dataset()
+    ds["correct"] = ds["correct"] | (ds["encoder"] == "mlp")
+    (figure,) = CoverageByOutcome().draw(xr.DataTree.from_dict({"coverage": ds})).values()
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["correct", "misclassified"]
+
+
 def test_nothing_to_draw():
     tree = coverage_tree()
     unlabelled = tree["coverage"].to_dataset().assign_coords(label=(("probeset", "image"), np.full((2, 30), -1)))
