@@ -13,7 +13,7 @@ class GeoframeError(Exception):
         super().__init__(" ".join(message.split()))
 
 
-class BadInput(GeoframeError):
+class BadInput(GeoframeError, ValueError):
     """What the user gave can't be used: a study file, an option, a file of images or weights."""
 
 

@@ -173,5 +173,3 @@ def _evolved(spec: Spec, name: str, value: Any, where: str) -> Spec:
         return attrs.evolve(spec, **{name: value})
     except BadInput as error:
         raise type(error)(f"{where}: {error}") from error
-    except (TypeError, ValueError) as error:  # attrs' validators put the whole field after the message
-        raise BadInput(f"{where}: {error.args[0] if error.args else error}") from error

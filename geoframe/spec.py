@@ -18,7 +18,7 @@ from typing import Any, ClassVar, TypeVar
 
 import attrs
 
-from geoframe.errors import BadInput
+from geoframe.errors import BadInput, did_you_mean
 from geoframe.field_types import check_fields
 
 KEY_VERSION = 1
@@ -92,8 +92,24 @@ def _own_fields_are_attrs(cls: type) -> bool:
     return annotated <= {field.name for field in attrs.fields(cls)}
 
 
+class _OneLine(type):
+    """Makes specs; what can't be made is refused in one line, with near matches for unknown fields."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        known = [field.alias for field in getattr(cls, "__attrs_attrs__", ()) if field.init]
+        for name in kwargs:
+            if known and name not in known:
+                raise BadInput(f"{cls.__name__} has no field {name!r}{did_you_mean(name, known)}")
+        try:
+            return super().__call__(*args, **kwargs)
+        except BadInput:
+            raise
+        except (TypeError, ValueError) as error:  # attrs' validators put the whole field after the message
+            raise BadInput(f"{cls.__name__}: {error.args[0] if error.args else error}") from error
+
+
 @attrs.frozen(kw_only=True, slots=False, eq=False)
-class Spec:
+class Spec(metaclass=_OneLine):
     """Base of encoders, probe sets and probes.
 
     Attributes
@@ -146,13 +162,4 @@ class Spec:
 
     def evolve(self: S, **changes: Any) -> S:
         """Return a copy with some fields changed; an unknown field is an error that suggests near ones."""
-        from geoframe.errors import did_you_mean
-
-        known = [f.alias for f in attrs.fields(type(self)) if f.init]
-        for field in changes:
-            if field not in known:
-                raise BadInput(f"{type(self).__name__} has no field {field!r}{did_you_mean(field, known)}")
-        try:
-            return attrs.evolve(self, **changes)
-        except (TypeError, ValueError) as error:
-            raise BadInput(f"{type(self).__name__}: {error.args[0] if error.args else error}") from error
+        return attrs.evolve(self, **changes)

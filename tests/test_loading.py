@@ -81,7 +81,7 @@ def test_a_study_file_can_import_its_neighbours(write):
         ),
         (
             GOOD.replace("Norm()", "Norm(repeats='x')"),
-            r"some_study.py:11: TypeError: 'repeats' must be <class 'int'> \(got 'x' that is a <class 'str'>\)\.",
+            r"some_study.py:11: Norm: 'repeats' must be <class 'int'> \(got 'x' that is a <class 'str'>\)\.",
         ),
         (GOOD.replace("@attrs.frozen(kw_only=True)\n", "") .replace('"An encoder of this file."', "w: int = 3"),
          r"some_study.py:\d+: Mine .* is missing a decorator: put @attrs.frozen"),

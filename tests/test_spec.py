@@ -110,3 +110,20 @@ def test_default_names_are_those_of_the_class_in_words() -> None:
 def test_a_misspelt_public_name_is_answered_with_near_ones() -> None:
     with pytest.raises(AttributeError, match="no attribute 'RatioProb'; did you mean 'RatioProbe'"):
         _ = gf.RatioProb
+
+
+@pytest.mark.parametrize(
+    ("make", "cause"),
+    [
+        (lambda: gf.RatioProbe(direction=64), "RatioProbe has no field 'direction'; did you mean 'directions'"),
+        (lambda: gf.RatioProbe(64), "RatioProbe: .*positional"),
+        (lambda: gf.RatioProbe(directions=7), "RatioProbe: directions must be an even number"),
+        (lambda: gf.RatioProbe(jvp_directions=1), "RatioProbe: 'jvp_directions' must be >= 2"),
+        (lambda: gf.GIProbe(step=0), "GIProbe: step and cap must be positive"),
+        (lambda: gf.TimmEncoder("resnet18", pretraned=False), "did you mean 'pretrained'"),
+    ],
+)
+def test_a_spec_that_cannot_be_made_is_refused_in_one_line(make: Any, cause: str) -> None:
+    with pytest.raises(gf.GeoframeError, match=cause) as caught:
+        make()
+    assert "\n" not in str(caught.value)

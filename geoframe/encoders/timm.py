@@ -103,6 +103,8 @@ class TimmEncoder(ModelEncoder):
         try:
             with clean_build(self.seed):
                 module = timm.create_model(self.model, self.pretrained, **arguments, **self.model_kwargs)
+        except BadInput:
+            raise
         except OSError as error:
             raise MissingFile(f"timm can't get {self.model!r}: {error}") from error
         except (TypeError, ValueError, RuntimeError, AssertionError) as error:

@@ -87,6 +87,8 @@ class TorchvisionEncoder(ModelEncoder):
         try:
             with clean_build(self.seed), _reading(path):
                 module = torchvision.models.get_model(self.model, weights=weights, **arguments)
+        except BadInput:
+            raise
         except (TypeError, ValueError, RuntimeError) as error:
             raise BadInput(f"torchvision can't build {self.model!r}: {error}") from error
         shape, mean, std = _frame(member)
