@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Any, TypeVar
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
+
+T = TypeVar("T")
 
 
 def _precision_switches() -> list[Any]:
@@ -34,13 +36,14 @@ def _attribute(owner: Any, name: str, value: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _mha_fastpath_off() -> Iterator[None]:
-    before = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
+def _restored(read: Callable[[], T], write: Callable[[T], object], value: T) -> Iterator[None]:
+    """Set what has a getter and a setter, and set it back."""
+    before = read()
+    write(value)
     try:
         yield
     finally:
-        torch.backends.mha.set_fastpath_enabled(before)
+        write(before)
 
 
 @contextmanager
@@ -57,18 +60,8 @@ def plain_torch() -> Iterator[None]:
                 stack.enter_context(torch.autocast(kind, enabled=False))
         if torch.get_default_device().type != "cpu":
             stack.enter_context(torch.device("cpu"))
-        stack.enter_context(_default_dtype(torch.float32))
+        stack.enter_context(_restored(torch.get_default_dtype, torch.set_default_dtype, torch.float32))
         yield
-
-
-@contextmanager
-def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(dtype)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(before)
 
 
 @contextmanager
@@ -87,18 +80,13 @@ def exact_numerics() -> Iterator[None]:
             stack.enter_context(_attribute(backend, "fp32_precision", "ieee"))
         stack.enter_context(_attribute(torch.backends.cudnn, "benchmark", False))
         stack.enter_context(_attribute(torch.backends.cudnn, "deterministic", True))
-        stack.enter_context(_mha_fastpath_off())
+        fastpath = torch.backends.mha
+        stack.enter_context(_restored(fastpath.get_fastpath_enabled, fastpath.set_fastpath_enabled, False))
         stack.enter_context(sdpa_kernel(SDPBackend.MATH))
         stack.enter_context(torch.no_grad())
         yield
 
 
-@contextmanager
-def threads(count: int) -> Iterator[None]:
+def threads(count: int) -> AbstractContextManager[None]:
     """Run with `count` CPU threads: another number of threads gives other last bits."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+    return _restored(torch.get_num_threads, torch.set_num_threads, count)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -112,16 +112,6 @@ def _summaries(study: ResolvedStudy, nodes: Mapping[str, xr.Dataset], published:
             found[summary.label] = dataset
             published.tables.append(Table(summary.label, headers, rows, summary.caption))
     return found
-
-
-def stored_tables(study: ResolvedStudy, tree: xr.DataTree) -> list[Table]:
-    """Tables of the summaries that are stored in a tree."""
-    present: Iterable[Any] = (summary for summary in study.summaries if summary.label in tree.children)
-    return [
-        Table(summary.label, headers, rows, summary.caption)
-        for summary in present
-        for headers, rows in [summary.rows(tree[summary.label].to_dataset())]
-    ]
 
 
 def _root_attrs(study: ResolvedStudy) -> dict[str, str]:
