@@ -17,10 +17,14 @@ _AFFINE = 1e3  # units of rounding that an affine head's values may differ by
 
 
 def fine_classifier(encoder: LoadedEncoder) -> LoadedEncoder:
-    """Return a float64 copy with its head, whose passes count for the encoder.
+    """Return a float64 copy with its head, made once, whose passes count for the encoder.
 
     The encoder itself where it, or its head, can't run in float64.
     """
+    return encoder.derived(_fine_classifier)
+
+
+def _fine_classifier(encoder: LoadedEncoder) -> LoadedEncoder:
     fine = encoder.double()
     if fine is None or encoder.head is None:
         return encoder

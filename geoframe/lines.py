@@ -76,7 +76,7 @@ def intervals(
     if search == "exact":
         return _exact(encoder, rays, cap)
     steps = step_search.steps_to(cap, step, through)
-    first = _first_linear(encoder)
+    first = encoder.derived(_first_linear)
     batch = encoder.micro_batch
     parts = []
     for block in rays.blocks(batch):
@@ -120,7 +120,7 @@ def piecewise_layers(encoder: LoadedEncoder) -> list[Affine | Kink]:
 
 
 def _exact(encoder: LoadedEncoder, rays: RayTable, cap: float) -> Intervals:
-    layers = piecewise_layers(encoder)
+    layers = encoder.derived(piecewise_layers)
     found = []
     for block in rays.blocks(EXACT_BLOCK):
         start, direction = (t.flatten(1).double() for t in (block.start, block.direction))

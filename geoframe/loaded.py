@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 import torch
@@ -19,6 +19,8 @@ from geoframe.process import keep_freed_memory
 
 if TYPE_CHECKING:
     from geoframe.probeset import ProbeSet
+
+Derived = TypeVar("Derived")
 
 JVP_COST = 3.0  # forward passes that one Jacobian–vector product counts for in plans and progress
 FINE_STEP = 1e-9  # of an image's length: 1/60 of float32's rounding, and a million times float64's
@@ -99,6 +101,7 @@ class LoadedEncoder:
     training_set: ProbeSet | None = None
     _checked: bool = False
     _double: list[LoadedEncoder | None] = attrs.field(factory=list)
+    _derived: dict[Callable[..., Any], Any] = attrs.field(factory=dict, init=False)  # a copy starts without
 
     @classmethod
     def of(cls, spec: Encoder, device: str = "cpu") -> LoadedEncoder:
@@ -159,6 +162,13 @@ class LoadedEncoder:
         if not self._double:
             self._double.append(self._make_double())
         return self._double[0]
+
+    def derived(self, make: Callable[[LoadedEncoder], Derived]) -> Derived:
+        """Return what a function makes of this encoder (folded weights, say), made once and kept as long as it is."""
+        if make not in self._derived:
+            self._derived[make] = make(self)
+        made: Derived = self._derived[make]
+        return made
 
     def preflight(self, pixels: torch.Tensor) -> None:
         """Refuse an encoder that would give silently wrong numbers (see `geoframe.preflight`)."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 
-from geoframe.probe import Batch, Output, Probe
-from geoframe.probes.searching import Scale, check_search, count_field, length_of, scale_field
+from geoframe.probe import Batch, Output
+from geoframe.probes.searching import Scale, SteppedProbe, count_field, length_of, scale_field
 
 if TYPE_CHECKING:
     import torch
@@ -24,7 +24,7 @@ _TO_CAP = "lower bound of the GI, δ to the cap (0: it says nothing)"
 
 
 @attrs.frozen(kw_only=True)
-class BoundsProbe(Probe):
+class BoundsProbe(SteppedProbe):
     """Theorems 1 and 2 and eqs. 5–7 along right singular vectors, beside the interval that is measured there.
 
     For a direction d = ±L v_i and the class predicted at the image: GI ≥ min(T, (q₀ − δ(T)) / ‖J_f d‖₁) (Theorem 1),
@@ -93,13 +93,7 @@ class BoundsProbe(Probe):
     }
 
     n_directions: int | None = count_field(32, optional=True)
-    step: float = attrs.field(default=0.01, converter=float)
-    cap: float = attrs.field(default=3.0, converter=float)
     scale: Scale = scale_field()
-
-    def __attrs_post_init__(self) -> None:
-        super().__attrs_post_init__()
-        check_search(self.step, self.cap)
 
     def default_name(self) -> str:
         """Return "bounds"."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import attrs
 import numpy as np
 
-from geoframe.probe import Batch, Output, Probe
-from geoframe.probes.searching import Search, check_search, count_field, search_field, search_passes
+from geoframe.probe import Batch, Output
+from geoframe.probes.searching import Search, SteppedProbe, count_field, search_field, search_passes
 from geoframe.probeset import ProbeSet
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ WRONG_POOLS = 3  # F.1: rays go to three random wrong classes
 
 
 @attrs.frozen(kw_only=True)
-class RayCoverageProbe(Probe):
+class RayCoverageProbe(SteppedProbe):
     """Share of rays between reference images and a test image on which the test image's predicted class is kept.
 
     `same`: rays start at reference images of the class predicted for the test image and run to it (§5.3).
@@ -75,13 +75,11 @@ class RayCoverageProbe(Probe):
     classes: Literal["same", "different"] = attrs.field(
         default="same", validator=attrs.validators.in_(("same", "different"))
     )
-    step: float = attrs.field(default=0.01, converter=float)
     cap: float = attrs.field(default=1.0, converter=float)
     search: Search = search_field()
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
-        check_search(self.step, self.cap)
         if self.cap < 1:
             raise ValueError(f"cap={self.cap:g} is below 1, the end of the ray: whether it is covered would stay open")
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import attrs
 
-from geoframe.probe import Batch, Output, Probe
+from geoframe.probe import Batch, Output
 from geoframe.probes.searching import (
     Scale,
     Search,
-    check_search,
+    SteppedProbe,
     count_field,
     length_of,
     scale_field,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @attrs.frozen(kw_only=True)
-class GIProbe(Probe):
+class GIProbe(SteppedProbe):
     """Generalization interval: how far an image moves along a direction before its class changes.
 
     GI(f, x₀, d) = sup{t : the class predicted at x₀ is kept on [0, t)}, by A.4's step search or exactly.
@@ -71,14 +71,8 @@ class GIProbe(Probe):
 
     along: Literal["rsv", "random"] = attrs.field(default="rsv", validator=attrs.validators.in_(("rsv", "random")))
     n_directions: int | None = count_field(None)
-    step: float = attrs.field(default=0.01, converter=float)
-    cap: float = attrs.field(default=3.0, converter=float)
     scale: Scale = scale_field()
     search: Search = search_field()
-
-    def __attrs_post_init__(self) -> None:
-        super().__attrs_post_init__()
-        check_search(self.step, self.cap)
 
     def default_name(self) -> str:
         """Return "gi"."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import attrs
 
 from geoframe.errors import BadInput, EncoderRefused
-from geoframe.probe import Batch, Output, Probe
-from geoframe.probes.searching import Scale, check_search, count_field, length_of, scale_field
+from geoframe.probe import Batch, Output
+from geoframe.probes.searching import Scale, SteppedProbe, count_field, length_of, scale_field
 
 if TYPE_CHECKING:
     import torch
@@ -23,7 +23,7 @@ def _check_threshold(_probe: Any, _field: Any, value: float) -> None:
 
 
 @attrs.frozen(kw_only=True)
-class LinearityProbe(Probe):
+class LinearityProbe(SteppedProbe):
     """Largest α up to which an encoder and its linearisation point the same way, along right singular vectors.
 
     Compared are φ(x₀ + αd) and φ(x₀) + αJ_φ d = φ(x₀) + αLσᵢuᵢ, the offset φ(x₀) included, for d = ±L vᵢ; in steps
@@ -71,13 +71,7 @@ class LinearityProbe(Probe):
         default="features", validator=attrs.validators.in_(("features", "logits"))
     )
     n_directions: int | None = count_field(None)
-    step: float = attrs.field(default=0.01, converter=float)
-    cap: float = attrs.field(default=3.0, converter=float)
     scale: Scale = scale_field()
-
-    def __attrs_post_init__(self) -> None:
-        super().__attrs_post_init__()
-        check_search(self.step, self.cap)
 
     def default_name(self) -> str:
         """Return "linearity"."""

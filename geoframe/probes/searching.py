@@ -1,4 +1,4 @@
-"""Parameters that probes which search along rays have in common. Imports no torch."""
+"""What probes that search along rays have in common. Imports no torch."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import math
 from typing import Any, Literal
 
 import attrs
+
+from geoframe.probe import Probe
 
 Search = Literal["grid", "exact"]
 Scale = Literal["diagonal", "unit"]
@@ -33,12 +35,25 @@ def count_field(default: int | None, least: int = 1, optional: bool = False) -> 
     return attrs.field(default=default, validator=validator)
 
 
-def check_search(step: float, cap: float) -> None:
-    """Refuse a step or a cap that makes no search."""
-    if not 0 < step < float("inf") or not 0 < cap < float("inf"):
-        raise ValueError(f"step and cap must be positive numbers, not step={step:g}, cap={cap:g}")
-    if step > cap:
-        raise ValueError(f"step={step:g} is above cap={cap:g}: nothing would be searched")
+@attrs.frozen(kw_only=True, slots=False, eq=False)
+class SteppedProbe(Probe):
+    """A probe that looks along rays in steps, up to a cap.
+
+    Attributes
+    ----------
+    step, cap : float
+        A.4's δ = 0.01 and ε = 3.
+    """
+
+    step: float = attrs.field(default=0.01, converter=float)
+    cap: float = attrs.field(default=3.0, converter=float)
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        if not 0 < self.step < float("inf") or not 0 < self.cap < float("inf"):
+            raise ValueError(f"step and cap must be positive numbers, not step={self.step:g}, cap={self.cap:g}")
+        if self.step > self.cap:
+            raise ValueError(f"step={self.step:g} is above cap={self.cap:g}: nothing would be searched")
 
 
 def search_passes(search: Search, step: float, cap: float) -> float:

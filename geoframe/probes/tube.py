@@ -10,8 +10,8 @@ import attrs
 import numpy as np
 
 from geoframe.errors import BadInput
-from geoframe.probe import Batch, Output, Probe
-from geoframe.probes.searching import Search, check_search, count_field, search_field, search_passes
+from geoframe.probe import Batch, Output
+from geoframe.probes.searching import Search, SteppedProbe, count_field, search_field, search_passes
 from geoframe.probeset import ProbeSet
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ TRIES = 10  # rays tried for each one that is asked for
 
 
 @attrs.frozen(kw_only=True)
-class TubeProbe(Probe):
+class TubeProbe(SteppedProbe):
     """Radius of the same-class tube around covered rays, as a fraction of the ray's hop (F.3).
 
     Rays run from reference images to test images of the class predicted for both labels and are covered (GI ≥ 1);
@@ -70,13 +70,7 @@ class TubeProbe(Probe):
     rays: int = count_field(100)
     points: int = count_field(5)
     directions: int = count_field(20)
-    step: float = attrs.field(default=0.01, converter=float)
-    cap: float = attrs.field(default=3.0, converter=float)
     search: Search = search_field()
-
-    def __attrs_post_init__(self) -> None:
-        super().__attrs_post_init__()
-        check_search(self.step, self.cap)
 
     def default_name(self) -> str:
         """Return "tube"."""
