@@ -63,6 +63,11 @@ class _Before(nn.Module):
         return seen[self.call.number].flatten(1)
 
 
+def at_layer(encoder: LoadedEncoder, x: torch.Tensor, layer: str) -> LoadedEncoder:
+    """Return the encoder itself for "post"; for "pre" see `before_activation`."""
+    return before_activation(encoder, x) if layer == "pre" else encoder
+
+
 def before_activation(encoder: LoadedEncoder, x: torch.Tensor) -> LoadedEncoder:
     """Return the encoder whose features are the input of the activation that makes this encoder's features.
 

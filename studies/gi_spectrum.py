@@ -18,8 +18,9 @@ class GiSpectrum(gf.Study):
     encoders = checkpoints(mnist_training("mlp", epochs=50, checkpoints=(1, 49)), "init", 1, 49, "final")
     probesets = (gf.TorchvisionSet("MNIST", n=100),)
     probes = (
-        gf.GIProbe(cap=20.0),  # §5.1's means of 7 and 11.5 can't come from A.4's cap of 3; its own isn't given
-        gf.LinearityProbe(),
+        # §5.1's means of 7 and 11.5 can't come from A.4's cap of 3; its own isn't given
+        gf.GIProbe(layer="pre", cap=20.0),
+        gf.LinearityProbe(layer="pre"),
         gf.JacobianProbe(layer="pre"),
     )
     summaries = (gf.SpectrumSummary(), gf.SpectrumClaims())

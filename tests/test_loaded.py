@@ -12,6 +12,7 @@ import xarray as xr
 
 import geoframe as gf
 from geoframe.errors import EncoderRefused
+from geoframe.loaded import LoadedEncoder
 from tests.networks import conv_net, loaded
 
 SHAPE = (3, 8, 8)
@@ -97,3 +98,14 @@ def test_surroundings_change_no_bit(surroundings: Callable[[], torch.autocast]) 
     with surroundings():
         found = measured(network)
     xr.testing.assert_identical(found, want)
+
+
+def test_what_is_derived_is_made_once_and_not_shared_with_copies() -> None:
+    encoder = loaded(conv_net(), shape=SHAPE)
+    made: list[LoadedEncoder] = []
+    for _ in range(2):
+        encoder.derived(made.append)
+    twin = encoder.double()
+    assert twin is not None
+    twin.derived(made.append)
+    assert made == [encoder, twin]

@@ -9,10 +9,12 @@ import attrs
 
 from geoframe.probe import Batch, Output
 from geoframe.probes.searching import (
+    Layer,
     Scale,
     Search,
     SteppedProbe,
     count_field,
+    layer_field,
     length_of,
     scale_field,
     search_field,
@@ -39,6 +41,9 @@ class GIProbe(SteppedProbe):
         Along "rsv": None is the complete basis of input space, null directions included, by descending singular
         value; a number takes that many of it, evenly spaced (of inputs with more than 4096 pixels: the leading
         ones). Along "random": how many, 100 where None.
+    layer : {"post", "pre"}
+        Whose singular vectors, along "rsv": of the features as the last linear layer sees them, or before their
+        activation; see `JacobianProbe`.
     step, cap : float
         δ and the largest t of A.4, in units of the scaled direction. `step` plays no role in an exact search.
     scale : {"diagonal", "unit"}
@@ -71,6 +76,7 @@ class GIProbe(SteppedProbe):
 
     along: Literal["rsv", "random"] = attrs.field(default="rsv", validator=attrs.validators.in_(("rsv", "random")))
     n_directions: int | None = count_field(None)
+    layer: Layer = layer_field()
     scale: Scale = scale_field()
     search: Search = search_field()
 
@@ -118,7 +124,9 @@ class GIProbe(SteppedProbe):
 
             drawn = unit_directions(encoder.input_shape, self.seed, image_id, 0, self.n_directions or 100)
             return drawn, torch.full((len(drawn),), float("nan"), dtype=torch.float64)
+        from geoframe.prelayer import at_layer
         from geoframe.spectra import chosen_at
 
-        vectors, values = chosen_at(type(self).__name__, encoder, x, self.n_directions)
+        layer = at_layer(encoder, x, self.layer)
+        vectors, values = chosen_at(type(self).__name__, layer, x, self.n_directions)
         return vectors.view(-1, *encoder.input_shape), values

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 
 from geoframe.probe import Batch, Output, Probe
-from geoframe.probes.searching import count_field
+from geoframe.probes.searching import Layer, count_field, layer_field
 
 if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
 
-Layer = Literal["post", "pre"]
 PLANNED = 1000.0  # passes that the whole Jacobian is planned as: the encoder, unknown then, decides
 PER_VALUE = 20.0  # passes that an iterative method is planned to need for each value
-
-
-def layer_field() -> Any:
-    """Field for which features: as the last linear layer sees them, or before their activation."""
-    return attrs.field(default="post", validator=attrs.validators.in_(("post", "pre")))
 
 
 def _check_share(_probe: Any, field: Any, value: float | None) -> None:
@@ -85,12 +79,11 @@ class JacobianProbe(Probe):
     def measure(self, encoder: LoadedEncoder, batch: Batch) -> Mapping[str, Any]:
         """Measure one image; see `Probe.measure`."""
         from geoframe.geometry.spectrum import rank_threshold
-        from geoframe.prelayer import before_activation
+        from geoframe.prelayer import at_layer
         from geoframe.spectra import leading_at, spectrum_at
 
         x = batch.images
-        if self.layer == "pre":
-            encoder = before_activation(encoder, x)
+        encoder = at_layer(encoder, x, self.layer)
         values = spectrum_at(encoder, x).values if self.top is None else leading_at(encoder, x, self.top)[1]
         threshold = self.rank_threshold
         if threshold is None:

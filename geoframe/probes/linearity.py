@@ -9,7 +9,7 @@ import attrs
 
 from geoframe.errors import BadInput, EncoderRefused
 from geoframe.probe import Batch, Output
-from geoframe.probes.searching import Scale, SteppedProbe, count_field, length_of, scale_field
+from geoframe.probes.searching import Layer, Scale, SteppedProbe, count_field, layer_field, length_of, scale_field
 
 if TYPE_CHECKING:
     import torch
@@ -39,6 +39,9 @@ class LinearityProbe(SteppedProbe):
     n_directions : int or None
         That many right singular vectors, evenly spaced in the complete basis by descending value (the leading ones
         where an input has more than 4096 pixels); None takes the complete basis, null directions included.
+    layer : {"post", "pre"}
+        Whose singular vectors, and which features are compared: as the last linear layer sees them, or before their
+        activation; see `JacobianProbe`.
     step, cap : float
         Resolution and largest α (both ours: the paper gives none), in units of the scaled direction.
     scale : {"diagonal", "unit"}
@@ -71,6 +74,7 @@ class LinearityProbe(SteppedProbe):
         default="features", validator=attrs.validators.in_(("features", "logits"))
     )
     n_directions: int | None = count_field(None)
+    layer: Layer = layer_field()
     scale: Scale = scale_field()
 
     def default_name(self) -> str:
@@ -87,15 +91,17 @@ class LinearityProbe(SteppedProbe):
 
     def measure(self, encoder: LoadedEncoder, batch: Batch) -> Mapping[str, Any]:
         """Measure one image; see `Probe.measure`."""
+        from geoframe.prelayer import at_layer
         from geoframe.spectra import chosen_at
 
         name = type(self).__name__
         if self.reading == "logits" and encoder.head is None:
             raise BadInput(f"{name}: logits are to be read, but encoder {encoder.label!r} has no head: give it one")
-        vectors, values = chosen_at(name, encoder, batch.images, self.n_directions)
+        features = at_layer(encoder, batch.images, self.layer)
+        vectors, values = chosen_at(name, features, batch.images, self.n_directions)
         length = length_of(self.scale, batch.images[0].numel())
         directions = vectors.view(-1, *encoder.input_shape) * length
-        alpha, censored = self._search(encoder, batch.images, directions)
+        alpha, censored = self._search(encoder, features, batch.images, directions)
         return {
             "alpha": alpha[:1],
             "alpha_negative": alpha[1:],
@@ -106,7 +112,7 @@ class LinearityProbe(SteppedProbe):
         }
 
     def _search(
-        self, encoder: LoadedEncoder, x: torch.Tensor, directions: torch.Tensor
+        self, encoder: LoadedEncoder, features: LoadedEncoder, x: torch.Tensor, directions: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """α and whether it is censored, (sign, direction)."""
         import torch
@@ -116,7 +122,7 @@ class LinearityProbe(SteppedProbe):
         from geoframe.geometry.rays import NotFinite, steps_to
         from geoframe.logit_lines import changes_along
 
-        fine = fine_classifier(encoder) if self.reading == "logits" else encoder.double() or encoder
+        fine = fine_classifier(encoder) if self.reading == "logits" else features.double() or features
         phi = fine.logits if self.reading == "logits" else fine.features
         x, directions = x.to(fine.dtype), directions.to(x.device, fine.dtype)
         changes = changes_along(phi, x, directions, encoder.micro_batch)

@@ -11,6 +11,7 @@ from geoframe.probe import Probe
 
 Search = Literal["grid", "exact"]
 Scale = Literal["diagonal", "unit"]
+Layer = Literal["post", "pre"]
 
 
 def search_field() -> Any:
@@ -21,6 +22,11 @@ def search_field() -> Any:
 def scale_field() -> Any:
     """Field for the length of a direction: the diagonal of the input box, or 1."""
     return attrs.field(default="diagonal", validator=attrs.validators.in_(("diagonal", "unit")))
+
+
+def layer_field() -> Any:
+    """Field for which features: as the last linear layer sees them, or before their activation."""
+    return attrs.field(default="post", validator=attrs.validators.in_(("post", "pre")))
 
 
 def length_of(scale: Scale, pixels: int) -> float:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from geoframe.encoder import Coord
+from geoframe.encoder import Coord, Shape
 from geoframe.errors import BadInput, MissingFile, UnknownName, did_you_mean
-from geoframe.probeset import ProbeSet, Record
+from geoframe.probeset import Images, ProbeSet, Record
 from geoframe.probesets.drawing import draw, is_count, is_seed
 from geoframe.probesets.files import files_digest
 from geoframe.probesets.places import data_root, find_folder
 from geoframe.spec import unkeyed
+
+if TYPE_CHECKING:
+    import torch
 
 SIZES = {
     "MNIST": {"train": 60000, "test": 10000},
@@ -98,16 +101,32 @@ class TorchvisionSet(ProbeSet):
         what = f"images in {self.dataset} {self.split}"
         return [int(name) for name in draw((f"{i:05d}" for i in range(self._size())), self.n, self.seed, what)]
 
+    def load(self, shape: Shape) -> Images:
+        """Load every image at `shape`; all at once where the source holds them in one array of that size."""
+        source = self._open()
+        pixels = _all_pixels(source)
+        if pixels is None or tuple(pixels.shape[1:]) != tuple(shape):
+            return super().load(shape)
+        chosen = self.chosen()
+        return Images(
+            ids=tuple(self._id(index) for index in chosen),
+            labels=tuple(int(source.targets[index]) for index in chosen),
+            pixels=pixels[chosen].contiguous().float().div_(255),
+        )
+
     def records(self) -> Iterator[Record]:
         """Yield the drawn images; others are not decoded."""
         source, chosen = self._open(), self.chosen()
         for index in chosen:
-            name = f"{self.split}/{index:05d}"
+            name = self._id(index)
             try:
                 image, label = source[index]
             except OSError as error:  # a broken file of Imagenette
                 raise BadInput(f"can't read the image {name} of {self.dataset} in {self.folder()}: {error}") from error
             yield Record(name, int(label), image)
+
+    def _id(self, index: int) -> str:
+        return f"{self.split}/{index:05d}"
 
     def _open(self) -> Any:
         from torchvision import datasets
@@ -135,3 +154,13 @@ class TorchvisionSet(ProbeSet):
         pattern = FILES.get(self.dataset, {}).get(self.split)
         found = sorted(path for path in root.glob(pattern) if path.is_file()) if pattern else []
         return files_digest((path.name, path) for path in found) if found else None
+
+
+def _all_pixels(source: Any) -> torch.Tensor | None:
+    """Every image of a data set that holds 8-bit arrays, (image, channel, height, width), as a view; else None."""
+    import torch
+
+    data = torch.as_tensor(source.data) if hasattr(source, "data") else None
+    if data is None or data.dtype != torch.uint8:
+        return None
+    return data.unsqueeze(1) if data.ndim == 3 else data.permute(0, 3, 1, 2)

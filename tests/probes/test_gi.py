@@ -94,3 +94,16 @@ def test_smoke_and_checks_for_authors() -> None:
 
     check_probe(gf.GIProbe(along="random", n_directions=3, step=0.1))
     check_probe(gf.GIProbe().smoke())
+
+
+def test_the_layer_before_the_activation_has_its_own_singular_vectors() -> None:
+    torch.manual_seed(0)
+    features = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 8), torch.nn.ReLU())
+    encoder = gf.ModuleEncoder(features, head=torch.nn.Linear(8, 3), input_shape=(1, 4, 4))
+    images = gf.TensorSet(torch.rand(1, 1, 4, 4), name="toy")
+    ranks = {}
+    for layer in ("post", "pre"):
+        found = gf.measure(gf.GIProbe(layer=layer, step=0.5), encoder, images, device="cpu")["singular_value"]
+        ranks[layer] = int((found > 1e-9).sum())
+    assert ranks["pre"] == 8
+    assert ranks["post"] < 8

@@ -107,3 +107,13 @@ def test_senseless_parameters_are_refused(changes: dict[str, object]) -> None:
 def test_checks_for_authors() -> None:
     check_probe(gf.LinearityProbe(n_directions=5, step=0.05))
     check_probe(gf.LinearityProbe(reading="logits").smoke())
+
+
+def test_before_its_relu_a_linear_layer_is_linear() -> None:
+    torch.manual_seed(0)
+    features = nn.Sequential(nn.Flatten(), nn.Linear(SIZE, 3), nn.ReLU())
+    encoder = gf.ModuleEncoder(features, input_shape=SHAPE)
+    probes = {layer: gf.LinearityProbe(layer=layer, cap=5.0, step=0.1) for layer in ("pre", "post")}
+    found = {layer: gf.measure(probe, encoder, images(points(1))) for layer, probe in probes.items()}
+    assert found["pre"]["censored"].all()
+    assert not found["post"]["censored"].all()

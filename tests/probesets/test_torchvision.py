@@ -92,3 +92,30 @@ def test_the_real_data(dataset, real_data):
     images = TorchvisionSet(dataset, n=40, root=root).load((1, 28, 28))
     assert len(set(images.labels)) > 5
     assert 0.05 < images.pixels.mean() < 0.5
+
+
+def test_all_at_once_is_the_same_as_one_by_one(mnist):
+    from geoframe.probesets.frame import load_framed
+
+    probeset = TorchvisionSet("MNIST", n=12, root=mnist[0])
+    once, each = probeset.load((1, 28, 28)), load_framed(probeset, (1, 28, 28))
+    assert (once.ids, once.labels, once.digest) == (each.ids, each.labels, each.digest)
+    assert probeset.load((1, 14, 14)).digest == load_framed(probeset, (1, 14, 14)).digest
+
+
+def test_colour_images_come_channel_first(monkeypatch):
+    from PIL import Image
+
+    class Source:
+        data = np.random.default_rng(0).integers(0, 256, (10000, 4, 4, 3), dtype=np.uint8)
+        targets = list(range(10000))
+
+        def __getitem__(self, index):
+            return Image.fromarray(self.data[index]), self.targets[index]
+
+    from geoframe.probesets.frame import load_framed
+
+    monkeypatch.setattr(TorchvisionSet, "_open", lambda self: Source())
+    probeset = TorchvisionSet("CIFAR10", n=5)
+    once, each = probeset.load((3, 4, 4)), load_framed(probeset, (3, 4, 4))
+    assert (once.labels, once.digest) == (each.labels, each.digest)
