@@ -10,9 +10,12 @@ import torch
 from torch import nn
 
 from geoframe.errors import EncoderRefused
+from geoframe.geometry import piecewise_line, relu_line
 from geoframe.geometry import rays as step_search
+from geoframe.geometry.piecewise_line import PiecewiseLinear
 from geoframe.geometry.rays import Intervals, Line, LinearFirstLine, PlainLine
-from geoframe.geometry.relu_line import Affine, Kink, first_crossings
+from geoframe.geometry.relu_line import Affine, Kink
+from geoframe.piecewise import chain, piecewise_network, scale_and_shift
 from geoframe.probes.searching import Search
 
 if TYPE_CHECKING:
@@ -98,33 +101,41 @@ def predicted(encoder: LoadedEncoder, images: torch.Tensor) -> torch.Tensor:
     return logits.argmax(1)
 
 
-def piecewise_layers(encoder: LoadedEncoder) -> list[Affine | Kink]:
-    """Return the classifier as affine layers and kinks in turn, raw pixels to logits, float64.
+def exact_form(encoder: LoadedEncoder) -> list[Affine | Kink] | PiecewiseLinear:
+    """Return the classifier as the exact search takes it: layers to sweep for an MLP, or a piecewise-linear network.
 
     Raises
     ------
     EncoderRefused
         Where a layer isn't piecewise linear, or not one that the exact search knows; it is named.
     """
-    layers: list[Affine | Kink] = [_normalisation(encoder)]
+    return _sweep_layers(encoder) or piecewise_network(encoder)
+
+
+def _sweep_layers(encoder: LoadedEncoder) -> list[Affine | Kink] | None:
+    """Affine layers and kinks in turn, raw pixels to logits, float64; None where it isn't an MLP on flat images."""
     assert encoder.head is not None
-    for name, module in (*_chain(encoder.network, ""), *_chain(encoder.head, "head")):
+    modules = [module for _, module in (*chain(encoder.network, ""), *chain(encoder.head, "head"))]
+    if type(modules[0]) is not nn.Flatten or modules[0].start_dim != 1:
+        return None
+    layers: list[Affine | Kink] = [_normalisation(encoder)]
+    for module in modules:
         layer = _layer(module)
         if layer is None:
-            raise EncoderRefused(
-                f"search='exact' needs a chain of Linear, BatchNorm1d, ReLU, LeakyReLU, Dropout and Flatten, but layer "
-                f"{name!r} of encoder {encoder.label!r} is a {type(module).__name__}: use search='grid'"
-            )
+            return None
         layers += layer
     return _alternating(layers)
 
 
 def _exact(encoder: LoadedEncoder, rays: RayTable, cap: float) -> Intervals:
-    layers = encoder.derived(piecewise_layers)
+    form = encoder.derived(exact_form)
     found = []
     for block in rays.blocks(EXACT_BLOCK):
-        start, direction = (t.flatten(1).double() for t in (block.start, block.direction))
-        found.append(first_crossings(layers, start, direction, block.held, cap))
+        start, direction = block.start.double(), block.direction.double()
+        if isinstance(form, PiecewiseLinear):
+            found.append(piecewise_line.first_crossings(form, start, direction, block.held, cap))
+        else:
+            found.append(relu_line.first_crossings(form, start.flatten(1), direction.flatten(1), block.held, cap))
     crossing = torch.cat(found).cpu()
     return Intervals(gi=crossing.clamp(max=cap), censored=crossing.isinf())
 
@@ -139,14 +150,14 @@ _FirstLinear = tuple[torch.Tensor, torch.Tensor, Callable[[torch.Tensor], torch.
 
 def _first_linear(encoder: LoadedEncoder) -> _FirstLinear | None:
     """Weight and bias of a leading linear layer on raw pixels, and what follows it; None where there is none."""
-    chain = [module for _, module in _chain(encoder.network, "")]
-    while chain and isinstance(chain[0], _SILENT):
-        chain = chain[1:]
-    if not chain or type(chain[0]) is not nn.Linear:
+    modules = [module for _, module in chain(encoder.network, "")]
+    while modules and isinstance(modules[0], _SILENT):
+        modules = modules[1:]
+    if not modules or type(modules[0]) is not nn.Linear:
         return None
-    folded = _compose(_normalisation(encoder), _affine(chain[0]))
+    folded = _compose(_normalisation(encoder), _affine(modules[0]))
     assert encoder.head is not None
-    after = nn.Sequential(*chain[1:], encoder.head)
+    after = nn.Sequential(*modules[1:], encoder.head)
 
     def rest(hidden: torch.Tensor) -> torch.Tensor:
         encoder.count(len(hidden))
@@ -155,22 +166,14 @@ def _first_linear(encoder: LoadedEncoder) -> _FirstLinear | None:
     return folded.weight.to(encoder.dtype), folded.bias.to(encoder.dtype), rest
 
 
-def _chain(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
-    """Modules of nested sequences in the order in which they run."""
-    if type(module) is nn.Sequential:
-        for child, inner in module.named_children():
-            yield from _chain(inner, f"{name}.{child}" if name else child)
-    else:
-        yield name or type(module).__name__, module
-
-
 def _layer(module: nn.Module) -> list[Affine | Kink] | None:
     if isinstance(module, _SILENT):
         return []
     if type(module) is nn.Linear:
         return [_affine(module)]
     if type(module) is nn.BatchNorm1d:
-        return [_batch_norm(module)]
+        scale, shift = scale_and_shift(module)
+        return [Affine(torch.diag(scale), shift)]
     if type(module) is nn.ReLU:
         return [Kink()]
     if type(module) is nn.LeakyReLU and 0 <= module.negative_slope <= 1:
@@ -181,17 +184,6 @@ def _layer(module: nn.Module) -> list[Affine | Kink] | None:
 def _affine(linear: nn.Linear) -> Affine:
     weight, bias = linear.weight.detach().double(), dict(linear.named_parameters()).get("bias")
     return Affine(weight, weight.new_zeros(len(weight)) if bias is None else bias.detach().double())
-
-
-def _batch_norm(norm: nn.BatchNorm1d) -> Affine:
-    mean, variance = norm.running_mean, norm.running_var
-    if not isinstance(mean, torch.Tensor) or not isinstance(variance, torch.Tensor):
-        raise EncoderRefused("search='exact': a BatchNorm1d without running statistics mixes the images of a batch")
-    scale = (variance.double() + norm.eps).rsqrt()
-    shift = -mean.double() * scale
-    if norm.affine:
-        scale, shift = scale * norm.weight.double(), shift * norm.weight.double() + norm.bias.double()
-    return Affine(torch.diag(scale), shift)
 
 
 def _normalisation(encoder: LoadedEncoder) -> Affine:

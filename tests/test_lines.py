@@ -8,7 +8,7 @@ import torch
 from geoframe.errors import EncoderRefused
 from geoframe.geometry.rays import steps_to
 from geoframe.geometry.relu_line import Affine, Kink
-from geoframe.lines import RayTable, intervals, piecewise_layers, predicted
+from geoframe.lines import RayTable, exact_form, intervals, predicted
 from geoframe.loaded import LoadedEncoder
 from tests.networks import SHAPE, SIZE, conv_net, loaded
 from tests.plain_rays import plain_search
@@ -40,7 +40,8 @@ def table(encoder: LoadedEncoder, n: int = 40) -> RayTable:
 def test_layers_are_the_network() -> None:
     encoder = mlp()
     x = torch.rand(7, *SHAPE)
-    layers = piecewise_layers(encoder)
+    layers = exact_form(encoder)
+    assert isinstance(layers, list)
     assert [type(layer) for layer in layers] == [Affine, Kink, Affine, Kink, Affine]
     value = x.flatten(1).double()
     for layer in layers:
@@ -85,7 +86,7 @@ def test_no_rays_have_no_intervals() -> None:
 
 def test_what_is_not_piecewise_linear_is_refused_by_the_name_of_the_layer() -> None:
     with pytest.raises(EncoderRefused, match=r"layer '5' of encoder 'toy' is a GELU: use search='grid'"):
-        piecewise_layers(mlp(torch.nn.GELU()))
+        exact_form(mlp(torch.nn.GELU()))
 
 
 def test_classifiers_that_have_no_boundary_are_refused() -> None:

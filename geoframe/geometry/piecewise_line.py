@@ -1,0 +1,285 @@
+"""Exact first crossing along rays for piecewise-linear networks of any depth, convolutional ones too.
+
+On a piece of a ray x + t·v, with τ ∈ [−1, 1] along it, every unit is enclosed as centre + tilt·τ ± reach. Linear layers
+keep that form; a ReLU or a maximum over a window is enclosed between the chord of its upper bound and the tangent of
+its lower bound that has the chord's slope, which is exact where one line wins all over the piece. So the margins
+z_y − z_j of the held class y are enclosed, with an error that falls with the square of the piece's length. The held
+class is certain up to the first zero of their lower bound; from there a new, shorter piece begins. On a piece without a
+kink the margins are linear, and their first zero is the answer. The method is ours; the paper searches in steps.
+
+`reach` includes a bound of every rounding error (float64, sums of n terms in any order), so no excursion is missed that
+is deeper than that, however narrow it is. A margin that stays within rounding of zero on a piece without a kink counts
+by its computed sign, as in `relu_line`: only margin < 0 is overtaken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import attrs
+import torch
+
+NEVER = float("inf")
+EPS = torch.finfo(torch.float64).eps
+FIRST_PIECE = 1 / 32  # of the cap: where no piece has been tried yet
+_ROUNDINGS = 16  # elementwise operations up to the next sum, generously
+_ROUNDED = 8.0  # a reach of so many times the bound of rounding errors alone is no kink's
+_SMALL = 1e-7  # a reach of more than that share of the margins is a kink's for sure
+_SHORTEST = 8 * EPS
+
+Operation = Callable[[torch.Tensor], torch.Tensor]
+Pool = Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
+
+
+@attrs.frozen(eq=False)
+class Enclosure:
+    """centre + tilt · τ ± reach for τ in [−1, 1]: three tensors (piece, …)."""
+
+    centre: torch.Tensor
+    tilt: torch.Tensor
+    reach: torch.Tensor
+
+
+@attrs.frozen(eq=False)
+class Map:
+    """z = W h + b for any linear operation.
+
+    Attributes
+    ----------
+    apply, spread : callable
+        h to W h and h to |W| h; batches (n, …), float64.
+    bias : torch.Tensor or None
+        Broadcasts against a batch.
+    terms : int
+        Products that are added up for a unit: bounds the rounding error.
+    """
+
+    apply: Operation
+    spread: Operation
+    bias: torch.Tensor | None
+    terms: int
+
+    def __call__(self, z: Enclosure) -> Enclosure:
+        """Apply it."""
+        slack = (self.terms + _ROUNDINGS) * EPS
+        lines = self.apply(torch.cat([z.centre, z.tilt]))
+        centre, tilt = lines[: len(z.centre)], lines[len(z.centre) :]
+        magnitude = z.centre.abs().add_(z.tilt.abs())
+        reach = self.spread(torch.add(z.reach * (1 + slack), magnitude, alpha=slack))
+        if self.bias is not None:
+            centre, reach = centre + self.bias, torch.add(reach, self.bias.abs(), alpha=slack)
+        return Enclosure(centre, tilt, reach)
+
+
+@attrs.frozen(eq=False)
+class Bend:
+    """Maximum over windows, then h = z where z > 0, slope · z elsewhere.
+
+    Attributes
+    ----------
+    pool : callable or None
+        Maxima and their places in the flattened (height, width) of a channel; None: no windows.
+    slope : float
+        Between 0 (ReLU) and 1 (no kink).
+    """
+
+    pool: Pool | None = None
+    slope: float = 1.0
+
+    def __call__(self, z: Enclosure) -> Enclosure:
+        """Apply it."""
+        high, low = z.centre + z.reach, z.centre - z.reach
+        left, right = self._upper(high - z.tilt), self._upper(high + z.tilt)
+        first, rise = self._lower(low, z.tilt, -1)
+        last, fall = self._lower(low, z.tilt, 1)
+        return _between(left, right, (first, rise), (last, fall))
+
+    def _upper(self, value: torch.Tensor) -> torch.Tensor:
+        value = value if self.pool is None else self.pool(value)[0]
+        return _leaky(value, self.slope)
+
+    def _lower(self, low: torch.Tensor, tilt: torch.Tensor, end: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Line of the lower bound, middle and tilt, that is the largest at one end of the piece."""
+        if self.pool is not None:
+            _, place = self.pool(torch.add(low, tilt, alpha=end))
+            flat = place.flatten(2)
+            low, tilt = (t.flatten(2).gather(2, flat).view_as(place) for t in (low, tilt))
+        if self.slope == 1:
+            return low, tilt
+        factor = torch.where(torch.add(low, tilt, alpha=end) > 0, 1.0, self.slope).to(low.dtype)
+        return low * factor, tilt * factor
+
+
+Step = Callable[[Enclosure], Enclosure]  # a Map, a Bend, or a change of shape
+
+
+def flattened(z: Enclosure) -> Enclosure:
+    """Make vectors of feature maps."""
+    return Enclosure(z.centre.flatten(1), z.tilt.flatten(1), z.reach.flatten(1))
+
+
+@attrs.frozen(eq=False)
+class PiecewiseLinear:
+    """A classifier: `first` on the image, then `rest`, then the last linear layer.
+
+    Attributes
+    ----------
+    first : sequence of callable
+        Steps up to the first kink: linear in t, so applied once a ray.
+    rest : sequence of callable
+        Steps up to the last linear layer.
+    weight, bias : torch.Tensor
+        The last linear layer, (class, feature) and (class,).
+    """
+
+    first: Sequence[Step]
+    rest: Sequence[Step]
+    weight: torch.Tensor
+    bias: torch.Tensor
+
+
+def first_crossings(
+    network: PiecewiseLinear, start: torch.Tensor, direction: torch.Tensor, held: torch.Tensor, cap: float
+) -> torch.Tensor:
+    """Find where the held class is first overtaken: sup{t : class held on [0, t)}, up to the cap.
+
+    Parameters
+    ----------
+    network : PiecewiseLinear
+        Raw pixels to logits.
+    start, direction : torch.Tensor
+        (ray, …) as the network takes images, float64.
+    held : torch.Tensor
+        (ray,), int64.
+    cap : float
+        Largest t.
+
+    Returns
+    -------
+    torch.Tensor
+        (ray,), float64: 0 where the start has another class, infinite where the class holds up to the cap.
+    """
+    if not len(held):
+        return torch.empty(0, dtype=start.dtype, device=start.device)
+    return _Search(network, start, direction, held, cap).run()
+
+
+class _Search:
+    """A block of rays; each round encloses one piece of every ray that isn't decided yet."""
+
+    def __init__(
+        self,
+        network: PiecewiseLinear,
+        start: torch.Tensor,
+        direction: torch.Tensor,
+        held: torch.Tensor,
+        cap: float,
+    ) -> None:
+        self.network, self.held, self.cap = network, held, cap
+        line = Enclosure(start, direction * cap, (start.abs() + cap * direction.abs()) * _ROUNDINGS * EPS)
+        for step in network.first:
+            line = step(line)
+        self.origin, self.slope, self.rounding = line.centre, line.tilt / cap, line.reach
+        own = network.weight[held]
+        self.weight, self.bias = own[:, None] - network.weight, network.bias[held][:, None] - network.bias
+        self.spread = self.weight.abs()
+        self.now = torch.zeros(len(held), dtype=start.dtype, device=start.device)
+        self.length = torch.full_like(self.now, FIRST_PIECE * cap)
+        self.found = torch.full_like(self.now, NEVER)
+
+    def run(self) -> torch.Tensor:
+        """Return the first crossing of each ray."""
+        rays = torch.arange(len(self.held), device=self.held.device)
+        margin = self.margins(rays, self.now, self.now).centre
+        self.size = margin.abs().amax(1)
+        other = (margin < 0).any(1)
+        self.found[other] = 0.0
+        rays = rays[~other]
+        while len(rays):
+            self._round(rays)
+            rays = rays[self.found[rays].isinf() & (self.now[rays] < self.cap)]
+        return self.found
+
+    def margins(self, rays: torch.Tensor, begin: torch.Tensor, end: torch.Tensor) -> Enclosure:
+        """Enclose logit of the held class minus each other one, (ray, class), on pieces; its own is 0 ± 0."""
+        shape = (-1, *[1] * (self.origin.ndim - 1))
+        middle, half = ((begin + end) / 2).view(shape), ((end - begin) / 2).view(shape)
+        slope = self.slope[rays]
+        z = Enclosure(torch.addcmul(self.origin[rays], middle, slope), half * slope, self.rounding[rays])
+        for step in self.network.rest:
+            z = step(z)
+        difference, spread, bias = self.weight[rays], self.spread[rays], self.bias[rays]
+        last = Map(lambda h: _rows(difference, h), lambda h: _rows(spread, h), bias, difference.shape[2])
+        return last(z)
+
+    def _round(self, rays: torch.Tensor) -> None:
+        begin = self.now[rays]
+        end = torch.clamp(begin + self.length[rays], max=self.cap)
+        margin = self.margins(rays, begin, end)
+        share = first_zero(margin.centre - margin.reach, margin.tilt)
+        held = share.isinf()
+        certain = torch.where(held, end, begin + share.clamp(max=1) * (end - begin))
+        self.now[rays] = certain
+        self.length[rays] = _next_length(margin, end - begin, share)
+        short = end - begin <= _SHORTEST * self.cap
+        doubtful = ~held & (short | (margin.reach.amax(1) <= _SMALL * self.size[rays]))
+        if doubtful.any():
+            picked = Enclosure(*(t[doubtful] for t in _parts(margin)))
+            self._settle(rays[doubtful], begin[doubtful], end[doubtful], picked)
+
+    def _settle(self, rays: torch.Tensor, begin: torch.Tensor, end: torch.Tensor, margin: Enclosure) -> None:
+        """Decide pieces that have no kink, and those that are too short to be cut, by computed signs."""
+        at_end = self.margins(rays, end, end)
+        linear = (margin.reach <= _ROUNDED * at_end.reach).all(1)
+        short = end - begin <= _SHORTEST * self.cap
+        share = first_zero(margin.centre, margin.tilt)
+        crossing = torch.where(linear, begin + share * (end - begin), NEVER)
+        overtaken = (at_end.centre < 0).any(1)
+        crossing = torch.where(short & ~linear & overtaken, begin, crossing)
+        self.found[rays] = crossing
+        passed = (linear | short) & crossing.isinf()
+        self.now[rays] = torch.where(passed, end, self.now[rays])
+        self.length[rays] = torch.where(passed, 2 * (end - begin), self.length[rays])
+
+
+def first_zero(middle: torch.Tensor, tilt: torch.Tensor) -> torch.Tensor:
+    """Where on the piece, as a share of it, the least of the lines middle + tilt·τ (n, line) first gets below 0."""
+    left, right = middle - tilt, middle + tilt
+    share = torch.where(left < 0, 0.0, torch.where(right < 0, left / (left - right), NEVER))
+    return share.amin(1)
+
+
+def _next_length(margin: Enclosure, length: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
+    held = share.isinf()
+    return torch.where(held, 2 * length, torch.where(share > 0.25, 0.7 * length, 0.4 * length))
+
+
+def _between(
+    left: torch.Tensor,
+    right: torch.Tensor,
+    first: tuple[torch.Tensor, torch.Tensor],
+    last: tuple[torch.Tensor, torch.Tensor],
+) -> Enclosure:
+    """Enclose a convex function by its chord and a parallel below it, through where two lines under it meet.
+
+    Any mean of the two lines is below the function: the one with the chord's slope is taken, or the nearest to it.
+    """
+    tilt, top = (right - left) / 2, (right + left) / 2
+    share = ((tilt - first[1]) / (last[1] - first[1])).nan_to_num_(0.5).clamp_(0, 1)
+    bottom = torch.lerp(first[0], last[0], share) - (torch.lerp(first[1], last[1], share) - tilt).abs_()
+    return Enclosure((top + bottom) / 2, tilt, ((top - bottom) / 2).clamp_(min=0))
+
+
+def _leaky(value: torch.Tensor, slope: float) -> torch.Tensor:
+    if slope == 1:
+        return value
+    return value.clamp(min=0) if slope == 0 else torch.where(value > 0, value, slope * value)
+
+
+def _rows(weight: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
+    """Multiply each row by its own matrix; h may hold several batches of rows."""
+    return torch.einsum("ncd,bnd->bnc", weight, h.view(-1, len(weight), h.shape[1])).flatten(0, 1)
+
+
+def _parts(z: Enclosure) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    return z.centre, z.tilt, z.reach
