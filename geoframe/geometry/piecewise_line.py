@@ -106,8 +106,8 @@ class Bend:
             low, tilt = (t.flatten(2).gather(2, flat).view_as(place) for t in (low, tilt))
         if self.slope == 1:
             return low, tilt
-        factor = torch.where(torch.add(low, tilt, alpha=end) > 0, 1.0, self.slope).to(low.dtype)
-        return low * factor, tilt * factor
+        above = torch.add(low, tilt, alpha=end) > 0
+        return torch.where(above, low, self.slope * low), torch.where(above, tilt, self.slope * tilt)
 
 
 Step = Callable[[Enclosure], Enclosure]  # a Map, a Bend, or a change of shape
