@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from geoframe.errors import EncoderRefused
-from geoframe.geometry.piecewise_line import Bend, Map, PiecewiseLinear, Pool, Step, flattened
+from geoframe.geometry.piecewise_line import Bend, Map, Operation, PiecewiseLinear, Pool, Step, flattened
 
 if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
@@ -36,10 +36,20 @@ class _Weighted:
 
     def map(self) -> Map:
         """Return it as a step."""
-        weight, size = self.weight, self.weight.abs()
-        terms = math.prod(weight.shape[1:])
+        weight, terms = self.weight, math.prod(self.weight.shape[1:])
         bias = self.bias.view(-1, *[1] * self.spatial)
-        return Map(lambda h: self.run(h, weight), lambda e: self.run(e, size), bias, terms)
+        return Map(lambda h: self.run(h, weight), self._spread(terms), bias, terms)
+
+    def _spread(self, terms: int) -> Operation:
+        """Multiply by |W|, or by a little more: a CPU's float32 convolutions are five times as fast and sum directly.
+
+        Other devices' may sum in transformed space, where small results have large relative errors.
+        """
+        size = self.weight.abs()
+        if not self.spatial or size.device.type != "cpu":
+            return lambda e: self.run(e, size)
+        single = (size * (1 + (terms + 16) * torch.finfo(torch.float32).eps)).float()
+        return lambda e: self.run(e.float(), single).double()
 
 
 @attrs.frozen(eq=False)

@@ -25,7 +25,8 @@ FIRST_PIECE = 1 / 32  # of the cap: where no piece has been tried yet
 _ROUNDINGS = 16  # elementwise operations up to the next sum, generously
 _ROUNDED = 8.0  # a reach of so many times the bound of rounding errors alone is no kink's
 _SMALL = 1e-7  # a reach of more than that share of the margins is a kink's for sure
-_SHORTEST = 8 * EPS
+_SHORTEST = 8 * EPS  # piece, of the cap
+_LEAST, _AGAIN, _MOST = 0.02, 0.7, 4.0  # next piece, of the last: at least, after a failure, after a success
 
 Operation = Callable[[torch.Tensor], torch.Tensor]
 Pool = Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
@@ -250,8 +251,14 @@ def first_zero(middle: torch.Tensor, tilt: torch.Tensor) -> torch.Tensor:
 
 
 def _next_length(margin: Enclosure, length: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
+    """Length at whose end the least lower bound would be 0, were margins straight and reach ∝ length²."""
     held = share.isinf()
-    return torch.where(held, 2 * length, torch.where(share > 0.25, 0.7 * length, 0.4 * length))
+    place = 2 * share.clamp(max=1)[:, None] - 1
+    value = (margin.centre + place * margin.tilt).clamp(min=0)
+    rate, bend = 2 * margin.tilt / length[:, None], margin.reach / length[:, None] ** 2
+    meets = (rate + (rate**2 + 4 * bend * value).sqrt()) / (2 * bend)
+    meets = torch.where(margin.reach > 0, meets, NEVER).amin(1).nan_to_num_(0.0, NEVER)
+    return meets.clamp(_LEAST * length, torch.where(held, _MOST, _AGAIN) * length)
 
 
 def _between(
