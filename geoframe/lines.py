@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -154,6 +155,8 @@ def _first_linear(encoder: LoadedEncoder) -> _FirstLinear | None:
     while modules and isinstance(modules[0], _SILENT):
         modules = modules[1:]
     if not modules or type(modules[0]) is not nn.Linear:
+        return None
+    if modules[0].in_features != math.prod(encoder.input_shape):  # it runs over rows of pixels
         return None
     folded = _compose(_normalisation(encoder), _affine(modules[0]))
     assert encoder.head is not None

@@ -6,10 +6,12 @@ import pytest
 import torch
 
 from geoframe.errors import EncoderRefused
+from geoframe.geometry.piecewise_line import PiecewiseLinear
 from geoframe.geometry.rays import steps_to
 from geoframe.geometry.relu_line import Affine, Kink
 from geoframe.lines import RayTable, exact_form, intervals, predicted
 from geoframe.loaded import LoadedEncoder
+from geoframe.models.cifar_resnet import CifarResNet
 from tests.networks import SHAPE, SIZE, conv_net, loaded
 from tests.plain_rays import plain_search
 
@@ -84,9 +86,84 @@ def test_no_rays_have_no_intervals() -> None:
         assert intervals(encoder, empty, search, 0.1, 1.0).gi.shape == (0,)  # type: ignore[arg-type]
 
 
-def test_what_is_not_piecewise_linear_is_refused_by_the_name_of_the_layer() -> None:
+def small_cnn(*extra: torch.nn.Module) -> LoadedEncoder:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        net = torch.nn.Sequential(
+            torch.nn.Sequential(torch.nn.Conv2d(1, 6, 3, padding=1), torch.nn.BatchNorm2d(6), torch.nn.ReLU()),
+            torch.nn.MaxPool2d(2),
+            torch.nn.Conv2d(6, 8, 2),
+            torch.nn.LeakyReLU(0.1),
+            *extra,
+            torch.nn.AvgPool2d(2),
+            torch.nn.Flatten(),
+        )
+        head = torch.nn.Linear(8, 4)
+        net.train()(torch.rand(64, *SHAPE))
+    return loaded(net, head=head, mean=0.3, std=0.6)
+
+
+def test_exact_goes_through_convolutions_and_pooling() -> None:
+    encoder = small_cnn()
+    encoder.micro_batch = 64
+    assert isinstance(exact_form(encoder), PiecewiseLinear)
+    rays = table(encoder)
+    with torch.no_grad():
+        exact = intervals(encoder, rays, "exact", 0.01, 2.0)
+        grid = intervals(encoder, rays, "grid", 0.001, 2.0)
+    assert bool((exact.gi <= grid.gi + 0.001 + 1e-6).all())
+    assert float((exact.gi >= grid.gi - 1e-6).double().mean()) > 0.9
+    assert 0 < int(exact.censored.sum()) < len(rays)
+    assert bool((exact.gi[exact.censored] == 2.0).all())
+
+
+def test_a_linear_layer_on_rows_of_pixels_is_not_taken_for_one_on_flat_images() -> None:
+    net = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.ReLU(), torch.nn.Flatten())
+    encoder = loaded(net, head=torch.nn.Linear(30, 4))
+    rays = table(encoder, 10)
+    with torch.no_grad():
+        exact = intervals(encoder, rays, "exact", 0.01, 2.0)
+        grid = intervals(encoder, rays, "grid", 0.001, 2.0)
+    assert float((exact.gi - grid.gi).abs().max()) < 0.0011
+
+
+def test_the_logits_may_come_from_pooling() -> None:
+    layers = torch.nn.Conv2d(1, 6, 3), torch.nn.ReLU(), torch.nn.Conv2d(6, 4, 1), torch.nn.AdaptiveAvgPool2d(1)
+    encoder = loaded(torch.nn.Sequential(*layers, torch.nn.Flatten()), head=torch.nn.Identity())
+    rays = table(encoder, 20)
+    with torch.no_grad():
+        exact = intervals(encoder, rays, "exact", 0.01, 2.0)
+        grid = intervals(encoder, rays, "grid", 0.001, 2.0)
+    assert bool(((exact.gi - grid.gi).abs() < 0.0011).all())
+
+
+REFUSED = {
+    "is a GELU": torch.nn.GELU(),
+    "is a Conv2d with padding_mode='reflect'": torch.nn.Conv2d(8, 8, 3, padding=1, padding_mode="reflect"),
+    "is a _Block": CifarResNet(1).layer1[0],
+    "is a Flatten of some dimensions only": torch.nn.Flatten(2),
+}
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_what_is_not_piecewise_linear_is_refused_by_the_name_of_the_layer(reason: str) -> None:
+    network = small_cnn().network
+    assert isinstance(network, torch.nn.Sequential)
+    network.insert(4, REFUSED[reason])
+    encoder = loaded(network, head=torch.nn.Linear(8, 4))
+    known = "chains of Linear, Conv2d, BatchNorm, ReLU, LeakyReLU, pooling, Dropout and Flatten"
+    with pytest.raises(EncoderRefused, match=f"is for {known}, but layer '4' of encoder 'toy' {reason}: use search='g"):
+        exact_form(encoder)
+
+
+def test_other_classifiers_that_the_exact_search_refuses() -> None:
     with pytest.raises(EncoderRefused, match=r"layer '5' of encoder 'toy' is a GELU: use search='grid'"):
         exact_form(mlp(torch.nn.GELU()))
+    with pytest.raises(EncoderRefused, match="BatchNorm2d without running statistics"):
+        exact_form(small_cnn(torch.nn.BatchNorm2d(8, track_running_stats=False)))
+    rectified = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.ReLU())
+    with pytest.raises(EncoderRefused, match="logits are rectified"):
+        exact_form(loaded(small_cnn().network, head=rectified))
 
 
 def test_classifiers_that_have_no_boundary_are_refused() -> None:
