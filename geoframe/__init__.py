@@ -56,18 +56,22 @@ _PUBLIC = {
     "geoframe.figures.spectrum": "SpectrumProfiles",
     "geoframe.figures.bounds": "BoundsScatter",
     "geoframe.statistics.bump": "BumpSummary",
-    "geoframe.statistics.coverage": "CoverageSummary CoverageTests",
+    "geoframe.statistics.coverage": "CoverageSummary",
+    "geoframe.statistics.contrasts": "CoverageTests",
     "geoframe.statistics.tube": "TubeSummary",
     "geoframe.statistics.spectrum": "SpectrumSummary SpectrumClaims",
     "geoframe.statistics.bounds": "BoundsSummary",
     "geoframe.summary": "Summary",
 }
 _MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names.split()}
+_SUBMODULES = ("figures", "statistics", "testing")
 
 __all__ = ["__version__", *sorted(_MODULE_OF)]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return import_module(f"geoframe.{name}")
     if name not in _MODULE_OF:
         from geoframe.errors import did_you_mean
 
@@ -77,4 +81,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULE_OF})
+    return sorted({*globals(), *_MODULE_OF, *_SUBMODULES})

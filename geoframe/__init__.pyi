@@ -1,5 +1,8 @@
 """What `geoframe` offers, for type checkers and editors; the names load on first use (see `__init__.py`)."""
 
+from geoframe import figures as figures
+from geoframe import statistics as statistics
+from geoframe import testing as testing
 from geoframe.encoder import Encoder as Encoder
 from geoframe.encoder import Network as Network
 from geoframe.encoders.checkpoint import CheckpointEncoder as CheckpointEncoder

@@ -12,7 +12,7 @@ import xarray as xr
 from geoframe.errors import BadInput
 from geoframe.probe import Probe
 from geoframe.probeset import Images
-from geoframe.provenance import git_commit, versions
+from geoframe.provenance import git_commit, readable, versions
 
 if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
@@ -35,15 +35,17 @@ def label_block(
     -------
     xarray.Dataset
         Variables as declared, with `long_name` and `units`; coordinates `image` (index in the set),
-        `image_id`, `label` and the probe's own; attributes with everything needed to repeat it.
+        `image_id`, `label` (also of probes of whole sets, whose outputs may hold indices of images), the shared
+        outputs and those of the probe's `coords`; attributes with everything needed to repeat it.
     """
-    whole = probe.per == "set"
-    variables = {name: _variable(name, probe, values[name]) for name in probe.outputs}
-    dataset = xr.Dataset(variables, attrs=_provenance(probe, encoder, images, settings))
+    variables = {name: _variable(name, probe, values[name]) for name in probe.declared()}
+    shared = {name: variables.pop(name) for name, output in probe.declared().items() if output.shared}
+    dataset = xr.Dataset(variables, coords=shared, attrs=_provenance(probe, encoder, images, settings))
     dataset = dataset.assign_coords(_own_coords(probe, dataset))
-    if whole:
-        return dataset
-    rows = range(start, start + dataset.sizes["image"])
+    n = dataset.sizes.get("image", len(images)) if probe.per == "set" else dataset.sizes["image"]
+    if probe.per == "set" and n != len(images):
+        return dataset  # a dimension of the probe's own
+    rows = range(start, start + n)
     return dataset.assign_coords(
         image=("image", np.array(rows, dtype=np.int64), _described("index of the image in its set")),
         image_id=("image", np.array([images.ids[i] for i in rows], dtype=object), _described("id of the image")),
@@ -56,7 +58,7 @@ def label_block(
 
 
 def _variable(name: str, probe: Probe, value: np.ndarray) -> xr.Variable:
-    output = probe.outputs[name]
+    output = probe.declared()[name]
     described = {"long_name": output.long_name or name.replace("_", " "), "units": output.units}
     return xr.Variable(probe.dims_of(name), value, described)
 
@@ -68,7 +70,9 @@ def _described(long_name: str, units: str = "1") -> dict[str, str]:
 def _own_coords(probe: Probe, dataset: xr.Dataset) -> dict[str, Any]:
     given = probe.coords()
     coords = {}
-    for dim in dict.fromkeys(d for output in probe.outputs.values() for d in output.dims):
+    for dim in dict.fromkeys(map(str, dataset.dims)):
+        if dim in dataset.coords or (dim == "image" and probe.per == "image"):
+            continue
         size = dataset.sizes[dim]
         labels = np.asarray(given[dim]) if dim in given else np.arange(size)
         if len(labels) != size:
@@ -79,7 +83,7 @@ def _own_coords(probe: Probe, dataset: xr.Dataset) -> dict[str, Any]:
 
 def _provenance(probe: Probe, encoder: LoadedEncoder, images: Images, settings: Settings) -> dict[str, str]:
     return {
-        "probe": json.dumps(probe.identity(), sort_keys=True),
+        "probe": json.dumps(readable(probe.identity()), sort_keys=True, ensure_ascii=False),
         "weights": encoder.digest,
         "weights_source": encoder.source,
         "layer": encoder.layer,

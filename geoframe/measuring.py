@@ -130,8 +130,9 @@ def measure_block(
         ]
     values = {
         name: np.concatenate([part[name] for part in parts]) if _by_image(probe, name) else parts[0][name]
-        for name in probe.outputs
+        for name in probe.declared()
     }
+    _check_shared(probe, parts)
     return label_block(probe, encoder, images, start, values, settings)
 
 
@@ -159,7 +160,8 @@ def measure(
     Returns
     -------
     xarray.Dataset
-        The same bits, coordinates and provenance as one cell of a run; dimensions (image, …).
+        The same bits, coordinates and provenance as one cell of a run; dimensions (image, …); the names of encoder
+        and probe set as attributes.
 
     Raises
     ------
@@ -175,7 +177,7 @@ def measure(
     loaded.preflight(data.pixels)
     with pass_bar(loaded, probe.forward_passes() * len(data)):
         parts = [measure_block(probe, loaded, data, start, stop, settings) for start, stop in blocks(probe, len(data))]
-    return concat_blocks(parts)
+    return concat_blocks(parts).assign_attrs(encoder=encoder.label, probeset=images.label)
 
 
 def _check_arguments(probe: Any, encoder: Any, images: Any) -> None:
@@ -185,6 +187,8 @@ def _check_arguments(probe: Any, encoder: Any, images: Any) -> None:
         "images": "wrap a tensor in gf.TensorSet(x)",
     }
     for name, value, kind in (("probe", probe, Probe), ("encoder", encoder, Encoder), ("images", images, ProbeSet)):
+        if isinstance(value, type) and issubclass(value, kind):
+            raise BadInput(f"measure: {name} is the class {value.__name__}: did you forget the ()?")
         if not isinstance(value, kind):
             hint = hints.get(name, "the order is measure(probe, encoder, images)")
             raise BadInput(f"measure: {name} is a {type(value).__name__}, no {kind.__name__}: {hint}")
@@ -211,6 +215,17 @@ def _call(
     return {name: value[: last - first] if _by_image(probe, name) else value for name, value in found.items()}
 
 
+def _check_shared(probe: Probe, parts: Sequence[Mapping[str, np.ndarray]]) -> None:
+    """Refuse an output that is declared to be the same for all images and isn't."""
+    for name in (name for name, output in probe.declared().items() if output.shared):
+        first = parts[0][name]
+        if not all(np.array_equal(first, part[name], equal_nan=first.dtype.kind in "fc") for part in parts[1:]):
+            raise BadInput(
+                f"{type(probe).__name__}.measure returned {name!r} with other values for other images, but it is "
+                "declared shared=True: leave that out"
+            )
+
+
 def _by_image(probe: Probe, name: str) -> bool:
     return "image" in probe.dims_of(name)
 
@@ -221,10 +236,11 @@ def _stream(probe: Probe, image_id: str) -> torch.Generator:
 
 def _as_arrays(probe: Probe, found: Any) -> dict[str, np.ndarray]:
     kind = type(probe).__name__
-    if not isinstance(found, Mapping) or set(found) != set(probe.outputs):
+    outputs = probe.declared()
+    if not isinstance(found, Mapping) or set(found) != set(outputs):
         got = ", ".join(map(str, found)) or "nothing" if isinstance(found, Mapping) else type(found).__name__
-        raise BadInput(f"{kind}.measure returned {got}, but its outputs are {', '.join(probe.outputs)}")
-    return {name: _as_array(f"{kind}.measure", name, found[name], probe.outputs[name].dtype) for name in probe.outputs}
+        raise BadInput(f"{kind}.measure returned {got}, but its outputs are {', '.join(outputs)}")
+    return {name: _as_array(f"{kind}.measure", name, found[name], outputs[name].dtype) for name in outputs}
 
 
 def _as_array(who: str, name: str, value: Any, dtype: str) -> np.ndarray:

@@ -13,15 +13,20 @@ _KINDS = "biufc"
 def check_outputs(probe: Any) -> None:
     """Refuse outputs whose names, dimensions or types the results can't hold."""
     kind = type(probe).__name__
-    if not probe.outputs:
+    outputs = probe.declared()
+    if not outputs:
         raise BadInput(f"{kind} declares no outputs: add outputs = {{'name': gf.Output(...)}}")
-    dims = {dim for output in probe.outputs.values() for dim in output.dims}
-    for name, output in probe.outputs.items():
+    dims = {dim for output in outputs.values() for dim in output.dims}
+    for name, output in outputs.items():
         if not isinstance(name, str) or not name or "/" in name:
             raise BadInput(f"{kind}: output {name!r} should have a name without slashes")
-        if name in TAKEN or name in dims:
-            what = "a dimension" if name in dims else "a coordinate of all results"
-            raise BadInput(f"{kind}: output {name!r} has the name of {what}: give it another")
+        if name in TAKEN:
+            raise BadInput(f"{kind}: output {name!r} has the name of a coordinate of all results: give it another")
+        if name in dims and not (output.shared and output.dims == (name,)):
+            raise BadInput(
+                f"{kind}: output {name!r} has the name of a dimension: give it another, or make it that dimension's "
+                f"index by Output(({name!r},), shared=True)"
+            )
         _check_dims(kind, name, output.dims, ("encoder", "probeset", *(() if probe.per == "set" else ("image",))))
         _check_dtype(kind, name, output.dtype)
 

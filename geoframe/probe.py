@@ -32,7 +32,10 @@ class Output:
     units, long_name : str
         Stored with the variable; the long name defaults to the variable's name.
     shared : bool
-        One value for all images of a call, without the `image` dimension (a table of ids, say).
+        The same for all images of a cell, without the `image` dimension, and so stored as a coordinate: a table of
+        ids, say. One that is named like its only dimension numbers that dimension, and is what results are aligned
+        by: `"direction": Output(("direction",), dtype="int64", shared=True)` says which of a thousand directions the
+        sixteen measured ones are. (Labels that are known before anything is measured come from `Probe.coords`.)
     dtype : str
         numpy dtype in the store. Missing values are NaN, −1, False or "".
     """
@@ -94,7 +97,8 @@ class Probe(Spec):
         Returns
         -------
         mapping of str to tensor or array
-            For each declared output, shape (image, *dims), or (*dims) for a probe that is `per = "set"`.
+            For each declared output, shape (image, *dims), or (*dims) where it is shared or the probe is
+            `per = "set"`.
         """
         raise NotImplementedError(f"{type(self).__name__} does not implement measure()")
 
@@ -102,9 +106,13 @@ class Probe(Spec):
         """Coordinates of the outputs' own dimensions; a dimension left out is numbered from 0."""
         return {}
 
+    def declared(self) -> Mapping[str, Output]:
+        """Return the outputs of this instance: `outputs`, unless fields decide about units, say, or what is stored."""
+        return self.outputs
+
     def dims_of(self, output: str) -> tuple[str, ...]:
         """Return all dimensions of an output, `image` included where it has it."""
-        declared = self.outputs[output]
+        declared = self.declared()[output]
         return declared.dims if self.per == "set" or declared.shared else ("image", *declared.dims)
 
     def forward_passes(self) -> float:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import attrs
 
 from geoframe.encoder import Coord, Shape
-from geoframe.spec import Spec, array_digest
+from geoframe.errors import UnknownName, did_you_mean
+from geoframe.spec import Spec, array_digest, short
 
 if TYPE_CHECKING:
     import torch
@@ -28,9 +29,9 @@ class Record:
     image: Any
 
 
-@attrs.define(slots=False)
+@attrs.define(slots=False, repr=False)
 class Images:
-    """A probe set loaded at one input shape.
+    """A probe set loaded at one input shape, as `ProbeSet.load` returns it.
 
     Attributes
     ----------
@@ -53,6 +54,22 @@ class Images:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"<Images {tuple(self.pixels.shape)}, ids {short(self.ids)}>"
+
+    def image(self, image_id: str) -> torch.Tensor:
+        """Pixels of one image, (channel, height, width), by its id (`image_id`, `reference_id` in the results).
+
+        Raises
+        ------
+        UnknownName
+            Where there is no such image.
+        """
+        try:
+            return self.pixels[self.ids.index(image_id)]
+        except ValueError:
+            raise UnknownName(f"no image {image_id!r}{did_you_mean(image_id, self.ids[:1000])}") from None
 
 
 @attrs.frozen(kw_only=True, slots=False, eq=False)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import platform
+import re
 import subprocess
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
+from geoframe.spec import digest
+
+LONG = 64  # items of a list from which on it is stored as a digest
 PACKAGES = ("geoframe", "torch", "torchvision", "timm", "numpy", "pillow", "xarray", "zarr")
 
 
@@ -24,6 +29,22 @@ def versions() -> dict[str, str]:
             except PackageNotFoundError:
                 continue
     return found
+
+
+def readable(identity: Any) -> Any:
+    """Return a spec's identity as results show it: decimals (which `float` reads back) and digests of long lists.
+
+    Keys are made of the identity itself, where floats are hexadecimal and nothing is left out.
+    """
+    if isinstance(identity, dict):
+        return {name: readable(value) for name, value in identity.items()}
+    if isinstance(identity, list):
+        if len(identity) > LONG:
+            return {"items": len(identity), "digest": digest(identity)[:12]}
+        return [readable(value) for value in identity]
+    if isinstance(identity, str) and re.fullmatch(r"-?0x[01]\.[0-9a-f]+p[+-][0-9]+", identity):
+        return float.fromhex(identity)
+    return identity
 
 
 @cache

@@ -92,8 +92,42 @@ def _own_fields_are_attrs(cls: type) -> bool:
     return annotated <= {field.name for field in attrs.fields(cls)}
 
 
+_SHOWN = 6  # items of a tuple in a repr
+
+
+def short(value: Any) -> str:
+    """Return a repr for people: a long tuple as its ends and its length, an array as its shape."""
+    if hasattr(value, "shape") and hasattr(value, "dtype") and len(value.shape):
+        return f"<{'×'.join(map(str, value.shape))}>"
+    if isinstance(value, tuple | list) and len(value) > _SHOWN:
+        ends = [*map(short, value[:2]), "…", short(value[-1])]
+        return f"<{len(value)}: {', '.join(ends)}>"
+    return repr(value)
+
+
+def _culprit(cls: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    """Which of the values given a field can't convert, as "field=value"; "" where they all can."""
+    fields = [field for field in attrs.fields(cls) if field.init]
+    given = dict(zip((field.alias for field in fields if not field.kw_only), args, strict=False)) | dict(kwargs)
+    for field in fields:
+        convert = getattr(field.converter, "converter", field.converter)  # it may be wrapped in attrs.Converter
+        if convert is not None and field.alias in given:
+            try:
+                convert(given[field.alias])
+            except (TypeError, ValueError):
+                return f"{field.alias}={short(given[field.alias]):.80}"
+    return ""
+
+
 class _OneLine(type):
     """Makes specs; what can't be made is refused in one line, with near matches for unknown fields."""
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """Fields of the class, for `help` and completion, which would show `__call__`'s."""
+        signature = inspect.signature(cls.__init__)  # type: ignore[misc]  # of a class, and by its own instances only
+        fields = list(signature.parameters.values())[1:]
+        return signature.replace(parameters=fields, return_annotation=inspect.Signature.empty)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         known = [field.alias for field in getattr(cls, "__attrs_attrs__", ()) if field.init]
@@ -102,10 +136,13 @@ class _OneLine(type):
                 raise BadInput(f"{cls.__name__} has no field {name!r}{did_you_mean(name, known)}")
         try:
             return super().__call__(*args, **kwargs)
-        except BadInput:
-            raise
         except (TypeError, ValueError) as error:  # attrs' validators put the whole field after the message
-            raise BadInput(f"{cls.__name__}: {error.args[0] if error.args else error}") from error
+            said = str(error.args[0] if error.args else error)
+            field = _culprit(cls, args, kwargs) if known else ""
+            if isinstance(error, BadInput) and (not field or field.partition("=")[0] in said):
+                raise
+            where = f"{cls.__name__}: {field}: " if field else f"{cls.__name__}: "
+            raise BadInput(where + said) from error
 
 
 @attrs.frozen(kw_only=True, slots=False, eq=False)
@@ -122,6 +159,19 @@ class Spec(metaclass=_OneLine):
     kind: ClassVar[str] = "spec"
 
     name: str | None = unkeyed(default=None)
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "__repr__" not in cls.__dict__:
+            cls.__repr__ = cls.__repr__  # type: ignore[method-assign]  # its own, or attrs would write another
+
+    def __repr__(self) -> str:
+        cls, shown = type(self), []
+        for field in attrs.fields(cls):
+            if field.repr:
+                value = getattr(self, field.name)
+                shown.append(f"{field.alias}={field.repr(value) if callable(field.repr) else short(value)}")
+        return f"{cls.__qualname__.rpartition('>.')[2]}({', '.join(shown)})"
 
     def __attrs_post_init__(self) -> None:
         self.check_frozen()

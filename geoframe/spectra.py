@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
@@ -48,8 +48,26 @@ def leading_at(encoder: LoadedEncoder, x: torch.Tensor, k: int) -> tuple[torch.T
     return found.right, found.values
 
 
-def chosen_at(probe: str, encoder: LoadedEncoder, x: torch.Tensor, n: int | None) -> tuple[torch.Tensor, torch.Tensor]:
-    """Right singular vectors (direction, pixel) for a probe to walk along, and their values: 0 for null directions.
+class Chosen(NamedTuple):
+    """Right singular vectors that a probe walks along.
+
+    Attributes
+    ----------
+    place : torch.Tensor
+        (direction,), int64: which of the complete basis they are, 0 being that of the largest value.
+    vectors : torch.Tensor
+        (direction, pixel).
+    values : torch.Tensor
+        (direction,): 0 from J's smaller side on; before it, below the numerical rank, rounding.
+    """
+
+    place: torch.Tensor
+    vectors: torch.Tensor
+    values: torch.Tensor
+
+
+def chosen_at(probe: str, encoder: LoadedEncoder, x: torch.Tensor, n: int | None) -> Chosen:
+    """Right singular vectors for a probe to walk along.
 
     Parameters
     ----------
@@ -70,10 +88,9 @@ def chosen_at(probe: str, encoder: LoadedEncoder, x: torch.Tensor, n: int | None
     pixels = x[0].numel()
     if pixels <= LARGEST_BASIS:
         vectors, values = basis_at(encoder, x)
-        if n is None:
-            return vectors, values
-        chosen = torch.linspace(0, pixels - 1, min(n, pixels)).round().long()
-        return vectors[chosen], values[chosen]
+        chosen = torch.linspace(0, pixels - 1, min(n or pixels, pixels)).round().long()
+        return Chosen(chosen, vectors[chosen], values[chosen])
     if n is None:
         raise BadInput(f"{probe}: {pixels} pixels are too many for a complete basis: give n_directions")
-    return leading_at(encoder, x, n)
+    vectors, values = leading_at(encoder, x, n)
+    return Chosen(torch.arange(len(values)), vectors, values)

@@ -86,7 +86,7 @@ def check_probe(
         small = measure(probe, encoder, images, device="cpu", memory=1)
     except GeoframeError as error:
         raise AssertionError(f"{type(probe).__name__}: {error}") from error
-    for name in probe.outputs:
+    for name in probe.declared():
         variable = first[name]
         assert variable.attrs.get("units"), f"{name} has no units"
         assert _same(variable.values, again[name].values, 0.0), f"{name} differs between two equal measurements"
@@ -100,7 +100,7 @@ def _check_subset(probe: Probe, encoder: Encoder, images: ProbeSet, whole: xr.Da
     loaded = images.load(_shape(encoder))
     last = TensorSet(loaded.pixels[-1:], labels=loaded.labels[-1:], ids=loaded.ids[-1:])
     alone = measure(probe, encoder, last, device="cpu")
-    for name in probe.outputs:
+    for name in probe.declared():
         ours = whole[name].values[-1:] if "image" in probe.dims_of(name) else whole[name].values
         assert _same(ours, alone[name].values, rtol), f"{name} of an image depends on the other images of the set"
 

@@ -65,7 +65,7 @@ class Small(Study):
     [
         ("probes.norm.name=3", "--set: probes.norm.name: Norm: name=3 should be text or None"),
         ("encoders.a.training=3", "--set: encoders.a.training: TinyEncoder: training=3 should be text"),
-        ("encoders.a.input_shape=3", "--set: encoders.a.input_shape: shape 3 should be"),
+        ("encoders.a.input_shape=3", "--set: encoders.a.input_shape: TinyEncoder: input_shape=3: shape 3 should be"),
         ("encoders.a.mean=grey", "--set: encoders.a.mean: TinyEncoder: mean='grey' should be a number"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import subprocess
 import sys
@@ -61,10 +62,13 @@ def test_stub_and_lazy_names_agree():
     stub = {
         (node.module, alias.name)
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
+        if isinstance(node, ast.ImportFrom) and node.module != "geoframe"
         for alias in node.names
         if alias.asname == alias.name
     }
+    own = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == "geoframe")
+    submodules = {alias.name for node in own for alias in node.names}
+    assert submodules == set(geoframe._SUBMODULES)
     assert stub == {(module, name) for module, names in geoframe._PUBLIC.items() for name in names.split()}
 
 
@@ -80,3 +84,23 @@ def test_dir_lists_lazy_names():
 def test_unknown_attribute():
     with pytest.raises(AttributeError, match="no attribute 'nope'"):
         geoframe.nope  # noqa: B018
+
+
+def test_statistics_are_there_without_an_import_of_their_own():
+    code = "import geoframe; assert geoframe.statistics.mann_whitney.__name__ == 'mann_whitney'"
+    assert not loaded_by(code)[0] & {"torch", "matplotlib"}
+    code = "import geoframe; geoframe.statistics; geoframe.statistics.__dir__()"
+    assert not loaded_by(code)[0]
+    for name in geoframe.statistics.__all__:
+        assert callable(getattr(geoframe.statistics, name))
+    with pytest.raises(AttributeError, match="no attribute 'mann_whitny'; did you mean 'mann_whitney'"):
+        geoframe.statistics.mann_whitny  # noqa: B018
+
+
+@pytest.mark.parametrize("name", geoframe.__all__)
+def test_signatures_of_specs_name_their_fields(name):
+    spec = getattr(geoframe, name)
+    if isinstance(spec, type) and issubclass(spec, geoframe.Spec):
+        shown = inspect.signature(spec).parameters
+        assert list(shown) == list(inspect.signature(spec.__init__).parameters)[1:]
+        assert "name" in shown

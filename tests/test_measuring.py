@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ import geoframe as gf
 from geoframe import measuring
 from geoframe.errors import BadInput
 from geoframe.probeset import Images
+from geoframe.spec import digest
 from tests.networks import SHAPE, loaded, relu_net, some_images
 
 
@@ -209,5 +211,22 @@ def test_what_is_not_a_spec_is_refused_with_what_to_wrap_it_in() -> None:
         gf.measure(FeatureNorm(), relu_net(), images)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match=r"images is a Tensor, no ProbeSet: wrap a tensor in gf\.TensorSet"):
         gf.measure(FeatureNorm(), encoder, torch.rand(1, *SHAPE))  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match=r"probe is the class FeatureNorm: did you forget the \(\)\?"):
+        gf.measure(FeatureNorm, encoder, images)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="probe is a ModuleEncoder, no Probe: the order is"):
         gf.measure(encoder, FeatureNorm(), images)  # type: ignore[arg-type]
+
+
+def test_attributes_are_for_people_and_lose_nothing() -> None:
+    images = gf.TensorSet(torch.rand(70, *SHAPE), labels=range(70), name="toy")
+    encoder = gf.ModuleEncoder(relu_net(), head=torch.nn.Linear(8, 3), input_shape=SHAPE, name="net")
+    probe = gf.RayCoverageProbe(reference=images, n_reference=1, step=0.1, cap=1.5)
+    found = gf.measure(probe, encoder, gf.TensorSet(torch.rand(2, *SHAPE), name="mine"), device="cpu")
+    assert (found.attrs["encoder"], found.attrs["probeset"]) == ("net", "mine")
+    stored = json.loads(found.attrs["probe"])["fields"]
+    assert (stored["step"], stored["cap"]) == (0.1, 1.5)
+    assert stored["reference"]["fields"]["labels"]["items"] == 70
+    assert "0x1." not in found.attrs["probe"]
+    assert len(found.attrs["probe"]) < 800
+    assert probe.key == digest({"key_version": 1, **probe.identity()})
+    assert probe.identity()["fields"]["cap"] == (1.5).hex()

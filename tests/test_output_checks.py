@@ -15,7 +15,7 @@ from tests.doubles import Dots, Norm, TinyEncoder
 
 
 def probe(outputs, per="image"):
-    return SimpleNamespace(outputs=outputs, per=per)
+    return SimpleNamespace(declared=lambda: outputs, per=per)
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,8 @@ def probe(outputs, per="image"):
         ({"": gf.Output()}, "without slashes"),
         ({"encoder": gf.Output()}, "'encoder' has the name of a coordinate of all results"),
         ({"label": gf.Output()}, "coordinate of all results"),
-        ({"ray": gf.Output(("ray",))}, "'ray' has the name of a dimension"),
+        ({"ray": gf.Output(("ray",))}, r"'ray' has the name of a dimension.*Output\(\('ray',\), shared=True\)"),
+        ({"ray": gf.Output(("ray", "point"), shared=True)}, "'ray' has the name of a dimension"),
         ({"x": gf.Output(("image",))}, "can't have a dimension 'image'"),
         ({"x": gf.Output(("probeset",))}, "can't have a dimension 'probeset'"),
         ({"x": gf.Output(("ray", "ray"))}, "can't have a dimension 'ray'"),
@@ -43,6 +44,7 @@ def test_what_results_cannot_hold(outputs, message):
 def test_what_they_can(dtype):
     check_outputs(probe({"x": gf.Output(("ray", "point"), dtype=dtype)}))
     check_outputs(probe({"x": gf.Output(("image", "ray"), dtype=dtype)}, per="set"))
+    check_outputs(probe({"x": gf.Output(("ray",)), "ray": gf.Output(("ray",), dtype=dtype, shared=True)}))
 
 
 @attrs.frozen(kw_only=True)

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import json
 import subprocess
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import geoframe
-from geoframe.provenance import git_commit, machine, versions
+from geoframe.provenance import git_commit, machine, readable, versions
 
 
 @pytest.fixture
@@ -42,3 +45,16 @@ def test_versions_and_machine():
     assert versions()["geoframe"] == geoframe.__version__
     assert {"python", "torch", "numpy", "xarray", "zarr"} <= set(versions())
     assert set(machine()) == {"system", "machine"}
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_decimals_round_trip(number):
+    shown = readable(json.loads(json.dumps({"a": [float(number).hex()]})))
+    assert json.loads(json.dumps(shown))["a"][0] == number
+
+
+def test_long_lists_are_told_apart_by_a_digest():
+    one, other = readable(list(range(100))), readable([*range(99), 0])
+    assert one["items"] == other["items"] == 100
+    assert one["digest"] != other["digest"]
+    assert readable(["0x12", "text", None, 3]) == ["0x12", "text", None, 3]

@@ -124,6 +124,7 @@ def test_a_cell_has_the_bits_names_and_provenance_of_measure(finished):
         np.testing.assert_array_equal(cell[name].values, alone[name].values)
     assert set(alone.coords) <= set(cell.coords)
     by_cell = json.loads(node.attrs["cells"])["b"]["three"]
+    assert (alone.attrs.pop("encoder"), alone.attrs.pop("probeset")) == ("b", "three")  # coordinates in a run
     for name, value in alone.attrs.items():
         assert node.attrs.get(name, by_cell.get(name)) == value
 

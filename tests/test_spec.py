@@ -120,6 +120,10 @@ def test_a_misspelt_public_name_is_answered_with_near_ones() -> None:
         (lambda: gf.RatioProbe(directions=7), "RatioProbe: directions must be an even number"),
         (lambda: gf.RatioProbe(jvp_directions=1), "RatioProbe: 'jvp_directions' must be >= 2"),
         (lambda: gf.GIProbe(step=0), "GIProbe: step and cap must be positive"),
+        (lambda: gf.GIProbe(cap="a"), "GIProbe: cap='a': could not convert string to float"),
+        (lambda: gf.RatioProbe(scales="abc"), "RatioProbe: scales='abc': "),
+        (lambda: gf.TensorSet(torch.rand(1, 1, 2, 2), ids=5), "TensorSet: ids=5: "),
+        (lambda: gf.FactoryEncoder("a:b", input_shape=(1, 2)), r"FactoryEncoder: input_shape=\(1, 2\): shape"),
         (lambda: gf.TimmEncoder("resnet18", pretraned=False), "did you mean 'pretrained'"),
     ],
 )

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 
 from geoframe.probe import Batch, Output, Probe
-from geoframe.probes.searching import count_field
+from geoframe.probes.searching import REFERENCE, REFERENCE_ID, count_field
 from geoframe.probeset import ProbeSet
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class AlignmentProbe(Probe):
     probability being 1 in float64, has NaN.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     needs: ClassVar[frozenset[str] | set[str]] = frozenset({"logits"})
     images_per_call: ClassVar[int | None] = 1
     images_per_block: ClassVar[int] = 8
@@ -57,16 +57,15 @@ class AlignmentProbe(Probe):
             ("vector", "component"), long_name="share of squared length on the first right singular vectors"
         ),
         "cosine": Output(("vector",), long_name="|cos| of the angle to the first right singular vector"),
-        "length": Output(("vector",), units="nat / raw-pixel L2, or raw-pixel L2", long_name="length of the vector"),
+        "length": Output(("vector",), units="raw-pixel L2", long_name="length of the vector"),
         "baseline": Output(("component",), long_name="energy of an isotropic random vector of the row space"),
         "baseline_pullback": Output(("component",), long_name="mean energy of Jᵀz, z isotropic in feature space"),
         "singular_value": Output(
             ("component",), units="feature L2 / raw-pixel L2", long_name="singular value of the features' Jacobian"
         ),
         "rank": Output(dtype="int64", long_name="numerical rank of the Jacobian"),
-        "reference": Output(
-            ("vector",), dtype="int64", long_name="reference image, as an index into its set (−1: none)"
-        ),
+        "reference": Output(("vector",), dtype="int64", long_name=REFERENCE),
+        "reference_id": REFERENCE_ID,
         "loss_class": Output(dtype="int64", long_name="class of the loss: the label, else the predicted one"),
     }
 
@@ -81,6 +80,13 @@ class AlignmentProbe(Probe):
     def default_name(self) -> str:
         """Return "alignment", "alignment-difference" for image differences."""
         return "alignment" if self.vectors == "loss_gradient" else "alignment-difference"
+
+    def declared(self) -> Mapping[str, Output]:
+        """Return the outputs that these vectors have: reference images, or a class of the loss."""
+        if self.vectors == "difference":
+            return {name: output for name, output in self.outputs.items() if name != "loss_class"}
+        own = {name: output for name, output in self.outputs.items() if not name.startswith("reference")}
+        return {**own, "length": attrs.evolve(own["length"], units="nat / raw-pixel L2")}
 
     def forward_passes(self) -> float:
         """Planned cost of one image."""
@@ -102,7 +108,7 @@ class AlignmentProbe(Probe):
         from geoframe.geometry.spectrum import rank_threshold
         from geoframe.spectra import spectrum_at
 
-        vectors, reference, loss_class = self._vectors(encoder, batch)
+        vectors, origin = self._vectors(encoder, batch)
         found = spectrum_at(encoder, batch.images)
         values, right = found.values.cpu(), found.right.cpu()
         dtype = (encoder.double() or encoder).dtype
@@ -116,12 +122,11 @@ class AlignmentProbe(Probe):
             "baseline_pullback": alignment.pulled_energy(values, rank, draws)[None],
             "singular_value": values[None],
             "rank": [rank],
-            "reference": reference[None],
-            "loss_class": [loss_class],
+            **origin,
         }
 
-    def _vectors(self, encoder: LoadedEncoder, batch: Batch) -> tuple[torch.Tensor, np.ndarray, int]:
-        """Vectors (vector, pixel) in float64, NaN where there are fewer; reference images; class of the loss."""
+    def _vectors(self, encoder: LoadedEncoder, batch: Batch) -> tuple[torch.Tensor, dict[str, Any]]:
+        """Vectors (vector, pixel) in float64, NaN where there are fewer; and the outputs that say what they are."""
         import torch
 
         from geoframe.classifier import fine_classifier
@@ -136,10 +141,11 @@ class AlignmentProbe(Probe):
             point = x.to(fine.dtype)
             held = int(fine.logits(point).argmax())
             loss_class, gradient, _ = loss_gradient(fine, point, held, int(batch.labels[0]))
-            return gradient.flatten(1).double().cpu(), np.array([-1]), loss_class
+            return gradient.flatten(1).double().cpu(), {"loss_class": [loss_class]}
         references, _, chosen = same_class(type(self).__name__, self.reference, encoder, batch, self.n_reference)
         vectors = torch.full((self.n_reference, x[0].numel()), float("nan"), dtype=torch.float64)
         vectors[: len(chosen)] = (references.images.pixels[chosen].double() - x.cpu().double()).flatten(1)
         index = np.full(self.n_reference, -1)
         index[: len(chosen)] = chosen.numpy()
-        return vectors, index, -1
+        ids = np.array(references.images.ids, dtype=object)
+        return vectors, {"reference": index[None], "reference_id": ids}

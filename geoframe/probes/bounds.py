@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import attrs
 
 from geoframe.probe import Batch, Output
-from geoframe.probes.searching import Scale, SteppedProbe, count_field, length_of, scale_field
+from geoframe.probes.searching import (
+    DIRECTION,
+    SCALED,
+    SINGULAR_VALUE,
+    Scale,
+    SteppedProbe,
+    count_field,
+    in_units,
+    length_of,
+    scale_field,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -19,7 +29,7 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e3  # units of rounding of the largest number in a check that it may fail by
 _RAY = ("direction", "sign")
-_T = "scaled direction"
+_SLOPE = f"logit / {SCALED}"
 _TO_CAP = "lower bound of the GI, δ to the cap (0: it says nothing)"
 
 
@@ -58,34 +68,33 @@ class BoundsProbe(SteppedProbe):
     (`loss_class`).
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     needs: ClassVar[frozenset[str] | set[str]] = frozenset({"logits"})
     images_per_call: ClassVar[int | None] = 1
     images_per_block: ClassVar[int] = 4
     outputs: ClassVar[Mapping[str, Output]] = {
+        "direction": DIRECTION,
         "q0": Output(units="logit", long_name="margin of the predicted class"),
-        "slope": Output(("direction",), units="logit / scaled direction", long_name="‖J_f d‖₁"),
-        "slope_l2": Output(("direction",), units="logit / scaled direction", long_name="√2 ‖J_f d‖₂"),
-        "slope_sharpest": Output(_RAY, units="logit / scaled direction", long_name="max_i [(J_f d)_i − (J_f d)_y]₊"),
+        "slope": Output(("direction",), units=_SLOPE, long_name="‖J_f d‖₁"),
+        "slope_l2": Output(("direction",), units=_SLOPE, long_name="√2 ‖J_f d‖₂"),
+        "slope_sharpest": Output(_RAY, units=_SLOPE, long_name="max_i [(J_f d)_i − (J_f d)_y]₊"),
         "residual": Output(_RAY, units="logit", long_name="δ (ℓ1) up to and including the first changed step"),
         "residual_cap": Output(_RAY, units="logit", long_name="δ (ℓ1) up to the cap"),
-        "gi": Output(_RAY, units=_T, long_name="measured generalization interval"),
+        "gi": Output(_RAY, units=SCALED, long_name="measured generalization interval"),
         "censored": Output(_RAY, dtype="bool", long_name="class kept up to the cap"),
-        "theorem1": Output(_RAY, units=_T, long_name=f"Theorem 1, ‖J_f d‖₁: {_TO_CAP}"),
-        "theorem1_l2": Output(_RAY, units=_T, long_name=f"Theorem 1, √2 ‖J_f d‖₂: {_TO_CAP}"),
-        "theorem1_sharpest": Output(_RAY, units=_T, long_name=f"Theorem 1, sharpest slope: {_TO_CAP}"),
-        "theorem2_sqrt_c": Output(_RAY, units=_T, long_name=f"Theorem 2, C = √c: {_TO_CAP}"),
-        "theorem2": Output(_RAY, units=_T, long_name=f"Theorem 2, C = √2: {_TO_CAP}"),
-        "useful": Output(_RAY, units=_T, long_name="T* = sup{T : T ‖J_f d‖₁ + δ(T) < q₀}"),
+        "theorem1": Output(_RAY, units=SCALED, long_name=f"Theorem 1, ‖J_f d‖₁: {_TO_CAP}"),
+        "theorem1_l2": Output(_RAY, units=SCALED, long_name=f"Theorem 1, √2 ‖J_f d‖₂: {_TO_CAP}"),
+        "theorem1_sharpest": Output(_RAY, units=SCALED, long_name=f"Theorem 1, sharpest slope: {_TO_CAP}"),
+        "theorem2_sqrt_c": Output(_RAY, units=SCALED, long_name=f"Theorem 2, C = √c: {_TO_CAP}"),
+        "theorem2": Output(_RAY, units=SCALED, long_name=f"Theorem 2, C = √2: {_TO_CAP}"),
+        "useful": Output(_RAY, units=SCALED, long_name="T* = sup{T : T ‖J_f d‖₁ + δ(T) < q₀}"),
         "perturbation": Output(_RAY, units="raw-pixel L2", long_name="‖Δ‖, distance of the first changed step"),
         "eq7_sqrt_c": Output(_RAY, units="raw-pixel L2", long_name="(7), C = √c, with the δ of this ray only"),
         "eq7": Output(_RAY, units="raw-pixel L2", long_name="(7), C = √2, with the δ of this ray only"),
         "gradient_norm": Output(units="nat / raw-pixel L2", long_name="‖∇_x L‖ of the cross-entropy"),
         "gradient_bound": Output(units="nat / raw-pixel L2", long_name="(5): √2 (1 − p_y) ‖W‖_op σ₁"),
         "gradient_bound_loose": Output(units="nat / raw-pixel L2", long_name="(5): √2 ‖W‖_op σ₁"),
-        "singular_value": Output(
-            ("direction",), units="feature L2 / raw-pixel L2", long_name="singular value of the direction (0: null)"
-        ),
+        "singular_value": SINGULAR_VALUE,
         "operator_norm": Output(units="logit / feature L2", long_name="‖W‖_op of the last layer"),
         "predicted": Output(dtype="int64", long_name="class predicted at the image"),
         "loss_class": Output(dtype="int64", long_name="class of the cross-entropy: the label, else the predicted one"),
@@ -102,6 +111,10 @@ class BoundsProbe(SteppedProbe):
     def coords(self) -> Mapping[str, Sequence[Any]]:
         """Return the signs of a direction."""
         return {"sign": (1, -1)}
+
+    def declared(self) -> Mapping[str, Output]:
+        """Return the outputs in the units of `scale`."""
+        return in_units(self.outputs, self.scale)
 
     def forward_passes(self) -> float:
         """Planned cost of one image."""
@@ -123,7 +136,7 @@ class BoundsProbe(SteppedProbe):
         fine = fine_classifier(encoder)
         x = batch.images.to(fine.dtype)
         operator_norm = float(torch.linalg.matrix_norm(head_weight(fine, x), 2))
-        vectors, values = chosen_at(type(self).__name__, encoder, batch.images, self.n_directions)
+        index, vectors, values = chosen_at(type(self).__name__, encoder, batch.images, self.n_directions)
         directions = vectors.to(x).view(-1, *encoder.input_shape) * length_of(self.scale, x[0].numel())
         y = int(fine.logits(x).argmax())
         slope, found = self._rays(fine, x, directions, values.cpu(), operator_norm, y)
@@ -131,6 +144,7 @@ class BoundsProbe(SteppedProbe):
         return {
             **self._by_ray(slope, found, length_of(self.scale, x[0].numel())),
             **{name: [value] for name, value in gradient.items()},
+            "direction": index,
             "singular_value": values[None],
             "operator_norm": [operator_norm],
             "predicted": [y],

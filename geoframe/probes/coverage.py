@@ -9,7 +9,15 @@ import attrs
 import numpy as np
 
 from geoframe.probe import Batch, Output
-from geoframe.probes.searching import Search, SteppedProbe, count_field, search_field, search_passes
+from geoframe.probes.searching import (
+    REFERENCE,
+    REFERENCE_ID,
+    Search,
+    SteppedProbe,
+    count_field,
+    search_field,
+    search_passes,
+)
 from geoframe.probeset import ProbeSet
 
 if TYPE_CHECKING:
@@ -57,7 +65,7 @@ class RayCoverageProbe(SteppedProbe):
     images_per_block: ClassVar[int] = 32
     outputs: ClassVar[Mapping[str, Output]] = {
         "gi": Output(("ray",), units="hop", long_name="generalization interval of the ray"),
-        "reference": Output(("ray",), dtype="int64", long_name="reference image, as an index into reference_id"),
+        "reference": Output(("ray",), dtype="int64", long_name=REFERENCE),
         "coverage": Output(long_name="share of rays with GI ≥ 1"),
         "coverage_se": Output(long_name="binomial standard error of the coverage"),
         "rays": Output(dtype="int64", long_name="number of rays"),
@@ -65,7 +73,7 @@ class RayCoverageProbe(SteppedProbe):
         "reentry": Output(long_name="share of rays that leave the class and end in it"),
         "predicted": Output(dtype="int64", long_name="class predicted for the test image"),
         "correct": Output(dtype="bool", long_name="the prediction is the label (False without label)"),
-        "reference_id": Output(("reference_image",), dtype="str", shared=True, long_name="ids of the reference images"),
+        "reference_id": REFERENCE_ID,
     }
 
     reference: ProbeSet | None = attrs.field(

@@ -9,11 +9,15 @@ import attrs
 
 from geoframe.probe import Batch, Output
 from geoframe.probes.searching import (
+    DIRECTION,
+    SCALED,
+    SINGULAR_VALUE,
     Layer,
     Scale,
     Search,
     SteppedProbe,
     count_field,
+    in_units,
     layer_field,
     length_of,
     scale_field,
@@ -55,22 +59,25 @@ class GIProbe(SteppedProbe):
     Notes
     -----
     The sign of a singular vector, and the basis of the null space, are arbitrary: use both signs, and aggregate beyond
-    the rank. An interval that reaches the cap is censored; means follow the cap.
+    the rank. `direction` is the index in the complete basis, as `component` of a `JacobianProbe`, also where some of it
+    are measured: results align by it. An interval that reaches the cap is censored; means follow the cap.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     needs: ClassVar[frozenset[str] | set[str]] = frozenset({"logits"})
     images_per_call: ClassVar[int | None] = 1
     images_per_block: ClassVar[int] = 4
     outputs: ClassVar[Mapping[str, Output]] = {
-        "gi": Output(("direction",), units="scaled direction", long_name="generalization interval, along +d"),
-        "gi_negative": Output(("direction",), units="scaled direction", long_name="generalization interval, along −d"),
+        "direction": DIRECTION,
+        "gi": Output(("direction",), units=SCALED, long_name="generalization interval, along +d"),
+        "gi_negative": Output(("direction",), units=SCALED, long_name="generalization interval, along −d"),
         "distance": Output(("direction",), units="raw-pixel L2", long_name="distance to the class change, along +d"),
+        "distance_negative": Output(
+            ("direction",), units="raw-pixel L2", long_name="distance to the class change, along −d"
+        ),
         "censored": Output(("direction",), dtype="bool", long_name="class kept up to the cap, along +d"),
         "censored_negative": Output(("direction",), dtype="bool", long_name="class kept up to the cap, along −d"),
-        "singular_value": Output(
-            ("direction",), units="feature L2 / raw-pixel L2", long_name="singular value of the direction (0: null)"
-        ),
+        "singular_value": SINGULAR_VALUE,
         "predicted": Output(dtype="int64", long_name="class predicted at the image"),
     }
 
@@ -83,6 +90,10 @@ class GIProbe(SteppedProbe):
     def default_name(self) -> str:
         """Return "gi"."""
         return "gi"
+
+    def declared(self) -> Mapping[str, Output]:
+        """Return the outputs in the units of `scale`."""
+        return in_units(self.outputs, self.scale)
 
     def forward_passes(self) -> float:
         """Planned cost of one image, if no ray ended early."""
@@ -98,7 +109,7 @@ class GIProbe(SteppedProbe):
 
         x, image_id = batch.images, batch.ids[0]
         held = predicted(encoder, x)
-        directions, values = self._directions(encoder, x, image_id)
+        index, directions, values = self._directions(encoder, x, image_id)
         length = length_of(self.scale, x[0].numel())
         scaled = directions.to(x) * length
         ahead, behind = (
@@ -106,27 +117,31 @@ class GIProbe(SteppedProbe):
             for v in (scaled, -scaled)
         )
         return {
+            "direction": index,
             "gi": ahead.gi[None],
             "gi_negative": behind.gi[None],
             "distance": ahead.gi[None] * length,
+            "distance_negative": behind.gi[None] * length,
             "censored": ahead.censored[None],
             "censored_negative": behind.censored[None],
             "singular_value": values[None],
             "predicted": held,
         }
 
-    def _directions(self, encoder: LoadedEncoder, x: torch.Tensor, image_id: str) -> tuple[torch.Tensor, torch.Tensor]:
-        """Unit directions (direction, channel, height, width), and their singular values (NaN for random ones)."""
+    def _directions(
+        self, encoder: LoadedEncoder, x: torch.Tensor, image_id: str
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Indices, unit directions (direction, channel, height, width), and singular values (NaN for random ones)."""
         import torch
 
         if self.along == "random":
             from geoframe.geometry.directions import unit_directions
 
             drawn = unit_directions(encoder.input_shape, self.seed, image_id, 0, self.n_directions or 100)
-            return drawn, torch.full((len(drawn),), float("nan"), dtype=torch.float64)
+            return torch.arange(len(drawn)), drawn, torch.full((len(drawn),), float("nan"), dtype=torch.float64)
         from geoframe.prelayer import at_layer
         from geoframe.spectra import chosen_at
 
         layer = at_layer(encoder, x, self.layer)
-        vectors, values = chosen_at(type(self).__name__, layer, x, self.n_directions)
-        return vectors.view(-1, *encoder.input_shape), values
+        chosen = chosen_at(type(self).__name__, layer, x, self.n_directions)
+        return chosen.place, chosen.vectors.view(-1, *encoder.input_shape), chosen.values

@@ -9,7 +9,19 @@ import attrs
 
 from geoframe.errors import BadInput, EncoderRefused
 from geoframe.probe import Batch, Output
-from geoframe.probes.searching import Layer, Scale, SteppedProbe, count_field, layer_field, length_of, scale_field
+from geoframe.probes.searching import (
+    DIRECTION,
+    SCALED,
+    SINGULAR_VALUE,
+    Layer,
+    Scale,
+    SteppedProbe,
+    count_field,
+    in_units,
+    layer_field,
+    length_of,
+    scale_field,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -53,20 +65,20 @@ class LinearityProbe(SteppedProbe):
     of two zero vectors counts as 1, that of a zero vector and another one as 0.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     images_per_call: ClassVar[int | None] = 1
     images_per_block: ClassVar[int] = 4
     outputs: ClassVar[Mapping[str, Output]] = {
-        "alpha": Output(("direction",), units="scaled direction", long_name="linear up to this distance, along +v"),
-        "alpha_negative": Output(
-            ("direction",), units="scaled direction", long_name="linear up to this distance, along −v"
-        ),
+        "direction": DIRECTION,
+        "alpha": Output(("direction",), units=SCALED, long_name="linear up to this distance, along +v"),
+        "alpha_negative": Output(("direction",), units=SCALED, long_name="linear up to this distance, along −v"),
         "distance": Output(("direction",), units="raw-pixel L2", long_name="the distance along +v in raw pixels"),
+        "distance_negative": Output(
+            ("direction",), units="raw-pixel L2", long_name="the distance along −v in raw pixels"
+        ),
         "censored": Output(("direction",), dtype="bool", long_name="linear up to the cap, along +v"),
         "censored_negative": Output(("direction",), dtype="bool", long_name="linear up to the cap, along −v"),
-        "singular_value": Output(
-            ("direction",), units="feature L2 / raw-pixel L2", long_name="singular value of the direction (0: null)"
-        ),
+        "singular_value": SINGULAR_VALUE,
     }
 
     threshold: float = attrs.field(default=0.95, converter=float, validator=_check_threshold)
@@ -80,6 +92,10 @@ class LinearityProbe(SteppedProbe):
     def default_name(self) -> str:
         """Return "linearity"."""
         return "linearity"
+
+    def declared(self) -> Mapping[str, Output]:
+        """Return the outputs in the units of `scale`."""
+        return in_units(self.outputs, self.scale)
 
     def forward_passes(self) -> float:
         """Planned cost of one image, if no ray ended early."""
@@ -98,14 +114,16 @@ class LinearityProbe(SteppedProbe):
         if self.reading == "logits" and encoder.head is None:
             raise BadInput(f"{name}: logits are to be read, but encoder {encoder.label!r} has no head: give it one")
         features = at_layer(encoder, batch.images, self.layer)
-        vectors, values = chosen_at(name, features, batch.images, self.n_directions)
+        index, vectors, values = chosen_at(name, features, batch.images, self.n_directions)
         length = length_of(self.scale, batch.images[0].numel())
         directions = vectors.view(-1, *encoder.input_shape) * length
         alpha, censored = self._search(encoder, features, batch.images, directions)
         return {
+            "direction": index,
             "alpha": alpha[:1],
             "alpha_negative": alpha[1:],
             "distance": alpha[:1] * length,
+            "distance_negative": alpha[1:] * length,
             "censored": censored[:1],
             "censored_negative": censored[1:],
             "singular_value": values[None],

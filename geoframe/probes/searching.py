@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import attrs
 
-from geoframe.probe import Probe
+from geoframe.probe import Output, Probe
 
 Search = Literal["grid", "exact"]
 Scale = Literal["diagonal", "unit"]
 Layer = Literal["post", "pre"]
+SCALED = "scaled direction"  # stands in `outputs` for the unit that `scale` makes of it
+DIRECTION = Output(
+    ("direction",), dtype="int64", shared=True, long_name="index of the direction in the complete basis, or as drawn"
+)
+SINGULAR_VALUE = Output(
+    ("direction",),
+    units="feature L2 / raw-pixel L2",
+    long_name="singular value of the direction: 0 from index min(features, pixels) on; below the numerical rank, "
+    "rounding",
+)
+
+REFERENCE_ID = Output(("reference_image",), dtype="str", shared=True, long_name="ids of the reference images")
+REFERENCE = "reference image, as an index into reference_id (−1: none)"
 
 
 def search_field() -> Any:
@@ -32,6 +46,15 @@ def layer_field() -> Any:
 def length_of(scale: Scale, pixels: int) -> float:
     """Raw-pixel L2 length of a direction: √d for the diagonal of [0, 1]^d."""
     return math.sqrt(pixels) if scale == "diagonal" else 1.0
+
+
+def in_units(outputs: Mapping[str, Output], scale: Scale) -> dict[str, Output]:
+    """Return outputs with the unit that a direction's length makes of "scaled direction"."""
+    one, many = ("diagonal of the input box", "diagonals of the input box")
+    if scale == "unit":
+        one = many = "raw-pixel L2"
+    units = {name: output.units.replace(f"/ {SCALED}", f"/ {one}") for name, output in outputs.items()}
+    return {name: attrs.evolve(outputs[name], units=unit.replace(SCALED, many)) for name, unit in units.items()}
 
 
 def count_field(default: int | None, least: int = 1, optional: bool = False) -> Any:

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 
 from geoframe.probe import Batch, Output, Probe
-from geoframe.probes.searching import count_field
+from geoframe.probes.searching import REFERENCE, REFERENCE_ID, count_field
 from geoframe.probeset import ProbeSet
 
 if TYPE_CHECKING:
@@ -41,11 +41,11 @@ class TrajectoryProbe(Probe):
         "path_logits": Output(("ray", "point", "class"), units="logit", long_name="logits along the path"),
         "changes": Output(("ray",), dtype="int64", long_name="number of class changes along the path"),
         "hop": Output(("ray",), units="raw-pixel L2", long_name="length of the path"),
-        "reference": Output(("ray",), dtype="int64", long_name="reference image, as an index into reference_id"),
+        "reference": Output(("ray",), dtype="int64", long_name=REFERENCE),
         "rays": Output(dtype="int64", long_name="number of paths"),
         "predicted": Output(dtype="int64", long_name="class predicted for the test image"),
         "correct": Output(dtype="bool", long_name="the prediction is the label (False without label)"),
-        "reference_id": Output(("reference_image",), dtype="str", shared=True, long_name="ids of the reference images"),
+        "reference_id": REFERENCE_ID,
     }
 
     reference: ProbeSet | None = attrs.field(

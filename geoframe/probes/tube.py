@@ -11,7 +11,15 @@ import numpy as np
 
 from geoframe.errors import BadInput
 from geoframe.probe import Batch, Output
-from geoframe.probes.searching import Search, SteppedProbe, count_field, search_field, search_passes
+from geoframe.probes.searching import (
+    REFERENCE,
+    REFERENCE_ID,
+    Search,
+    SteppedProbe,
+    count_field,
+    search_field,
+    search_passes,
+)
 from geoframe.probeset import ProbeSet
 
 if TYPE_CHECKING:
@@ -50,7 +58,7 @@ class TubeProbe(SteppedProbe):
     fewer covered rays are found than asked for, the rest is NaN, with image −1; at most `10 · rays` are tried (ours).
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     needs: ClassVar[frozenset[str] | set[str]] = frozenset({"logits"})
     per: ClassVar[Literal["image", "set"]] = "set"
     outputs: ClassVar[Mapping[str, Output]] = {
@@ -59,9 +67,9 @@ class TubeProbe(SteppedProbe):
         "minimum": Output(("ray",), units="hop", long_name="least radius of the ray"),
         "median": Output(("ray",), units="hop", long_name="median radius of the ray"),
         "hop": Output(("ray",), units="raw-pixel L2", long_name="length of the ray"),
-        "test_image": Output(("ray",), dtype="int64", long_name="test image, as an index into the probe set"),
-        "reference": Output(("ray",), dtype="int64", long_name="reference image, as an index into reference_id"),
-        "reference_id": Output(("reference_image",), dtype="str", long_name="ids of the reference images"),
+        "test_image": Output(("ray",), dtype="int64", long_name="test image, as an index into image_id (−1: none)"),
+        "reference": Output(("ray",), dtype="int64", long_name=REFERENCE),
+        "reference_id": REFERENCE_ID,
     }
 
     reference: ProbeSet | None = attrs.field(

@@ -24,6 +24,11 @@ def _float_array(value: Any) -> Any:
     array = np.array(array, dtype=np.float32, order="C")
     if array.ndim != 4 or 0 in array.shape:
         raise BadInput(f"TensorSet: x has shape {array.shape}: give (image, channel, height, width), not empty")
+    least, most = array.min(), array.max()
+    if not (np.isfinite(least) and np.isfinite(most)):
+        raise BadInput("TensorSet: x holds NaN or infinite values")
+    if least < 0 or most > 1:
+        raise BadInput(f"TensorSet: x has values from {least:g} to {most:g}: give raw pixels, in [0, 1]")
     array.setflags(write=False)
     return array
 

@@ -70,7 +70,9 @@ def test_differences_to_images_of_the_predicted_class() -> None:
     reference = gf.TensorSet(others, labels=[0, 1, 0, 1], name="train")
     probe = gf.AlignmentProbe(vectors="difference", reference=reference, n_reference=3)
     found = gf.measure(probe, encoder, gf.TensorSet(x, name="toy"))
-    assert (found["loss_class"] == -1).all()
+    assert "loss_class" not in found
+    assert found.coords["reference_id"].values.tolist() == ["0", "1", "2", "3"]
+    assert found["length"].attrs["units"] == "raw-pixel L2"
     unit = (w / w.norm()).double()
     for row in range(2):
         assert sorted(found["reference"][row].values) == [-1, 0, 2]
