@@ -25,28 +25,37 @@ from geoframe.geometry.rays import steps_to
 from geoframe.lines import RayTable, intervals, predicted
 from geoframe.loaded import LoadedEncoder
 from geoframe.memory import choose_micro_batch
+from geoframe.models.small import cnn, mlp
 from geoframe.numerics import exact_numerics
 from tests.plain_rays import plain_search
 
 PLAIN_BATCH = 1024  # rays that the plain loop moves together
 
 
-def trained_mlp(images: gf.Images, epochs: int = 2) -> LoadedEncoder:
+def trained_mlp(images: gf.Images) -> LoadedEncoder:
     """784–1024–512–10 with batch norm, trained briefly."""
     torch.manual_seed(0)
-    layers: list[torch.nn.Module] = [torch.nn.Flatten()]
-    for inputs, outputs in ((784, 1024), (1024, 512)):
-        layers += [torch.nn.Linear(inputs, outputs), torch.nn.BatchNorm1d(outputs), torch.nn.ReLU()]
-    net, head = torch.nn.Sequential(*layers), torch.nn.Linear(512, 10)
+    return trained(mlp(), images, "mlp", epochs=2)
+
+
+def trained_cnn(images: gf.Images) -> LoadedEncoder:
+    """Two convolutions with max pooling and two linear layers, trained briefly."""
+    torch.manual_seed(0)
+    return trained(cnn(), images, "cnn", epochs=1)
+
+
+def trained(layers: torch.nn.Sequential, images: gf.Images, name: str, epochs: int) -> LoadedEncoder:
+    """Train a sequence of layers, the last one as the head."""
+    net, head = layers[:-1], layers[-1]
     x, y = (images.pixels - 0.5) / 0.5, torch.tensor(images.labels)
-    optimiser = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.05, momentum=0.9)
+    optimiser = torch.optim.SGD(layers.parameters(), lr=0.05, momentum=0.9)
     for _ in range(epochs):
         for part in torch.randperm(len(x)).split(128):
             loss = torch.nn.functional.cross_entropy(head(net(x[part])), y[part])
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
-    encoder = gf.ModuleEncoder(net, head=head, input_shape=(1, 28, 28), mean=0.5, std=0.5, name="mlp").load()
+    encoder = gf.ModuleEncoder(net, head=head, input_shape=(1, 28, 28), mean=0.5, std=0.5, name=name).load()
     encoder.micro_batch = choose_micro_batch(encoder)[0]
     return encoder
 
@@ -102,10 +111,12 @@ def main(rays: int, threads: int) -> None:
     """Print the table."""
     torch.set_num_threads(threads)
     table = Table("rays", "plain loop", "geoframe", "ratio", "results")
-    encoder = trained_mlp(gf.TorchvisionSet("MNIST", split="train", n=20000).load((1, 28, 28)))
+    images = gf.TorchvisionSet("MNIST", split="train", n=20000).load((1, 28, 28))
+    encoder, convolutional = trained_mlp(images), trained_cnn(images)
     with exact_numerics():
-        shot = random_rays(encoder, gf.TorchvisionSet("MNIST", split="test", n=200).load((1, 28, 28)).pixels, rays)
-        compare_mlp(table, encoder, shot)
+        pixels = gf.TorchvisionSet("MNIST", split="test", n=200).load((1, 28, 28)).pixels
+        compare_mlp(table, encoder, random_rays(encoder, pixels, rays))
+        compare_cnn(table, convolutional, random_rays(convolutional, pixels, rays))
         try:
             compare_cifar(table)
         except gf.MissingFile as error:
@@ -121,11 +132,28 @@ def compare_mlp(table: Table, encoder: LoadedEncoder, shot: RayTable) -> None:
     row(table, f"MLP, grid, step 0.01, cap 3, {len(shot)} rays", theirs, mine, "identical" if same else "DIFFERENT")
     theirs = timed(lambda: plain(encoder, shot, 0.001, 3.0))
     mine = timed(lambda: ours(encoder, shot, "exact", 0.001, 3.0))
-    above = int((mine[1] > theirs[1] + 0.001 + 1e-6).sum())
-    below = mine[1] < theirs[1] - 1e-6
-    real = int(crosses(encoder, shot, mine[1])[below].sum())
-    remark = f"{above} above, {int(below.sum())} stepped over, {real} of them real"
+    remark = stepped_over(encoder, shot, theirs[1], mine[1], 0.001)
     row(table, f"MLP, exact against step 0.001, cap 3, {len(shot)} rays", theirs, mine, remark)
+
+
+def compare_cnn(table: Table, encoder: LoadedEncoder, shot: RayTable) -> None:
+    """Exact against the loop at two steps, and against our own step search, which drops rays that are done."""
+    ours(encoder, shot, "exact", 0.001, 0.1)  # warm up
+    mine = timed(lambda: ours(encoder, shot, "exact", 0.001, 1.0))
+    for step in (0.01, 0.001):
+        theirs = timed(lambda step=step: plain(encoder, shot, step, 1.0))
+        remark = stepped_over(encoder, shot, theirs[1], mine[1], step)
+        row(table, f"CNN, exact against step {step}, cap 1, {len(shot)} rays", theirs, mine, remark)
+        theirs = timed(lambda step=step: ours(encoder, shot, "grid", step, 1.0))
+        row(table, f"CNN, exact against our grid, step {step}", theirs, mine, "")
+
+
+def stepped_over(encoder: LoadedEncoder, shot: RayTable, grid: torch.Tensor, exact: torch.Tensor, step: float) -> str:
+    """How many exact intervals are too long for the grid's, and how many end where the grid stepped over."""
+    above = int((exact > grid + step + 1e-6).sum())
+    below = exact < grid - 1e-6
+    real = int(crosses(encoder, shot, exact)[below].sum())
+    return f"{above} above, {int(below.sum())} stepped over, {real} of them real"
 
 
 def coarse_plain(encoder: LoadedEncoder, shot: RayTable) -> tuple[torch.Tensor, torch.Tensor]:
