@@ -101,6 +101,16 @@ class Encoder(Spec):
         """Labels that stand beside the encoder's name in the results (architecture, training, seed …)."""
         return {}
 
+    @property
+    def known_shape(self) -> Shape | None:
+        """Shape of its images, where it is known without building it."""
+        return self.input_shape
+
+    @property
+    def training_set(self) -> ProbeSet | None:
+        """The images it was, or will be, trained on, where that is known."""
+        return None
+
     def build(self) -> Network:
         """Build the network, on the CPU, in float32; raise `MissingFile` where weights are absent."""
         raise NotImplementedError(f"{type(self).__name__} does not implement build()")
@@ -112,6 +122,12 @@ class Encoder(Spec):
     def randomised(self) -> Encoder:
         """Return the same architecture with random weights, under the same name (preset `smoke`)."""
         return self
+
+    def for_timing(self) -> Encoder | None:
+        """Return what costs the same and can be built without a download, or None where nothing is known to."""
+        if type(self).randomised is Encoder.randomised and not self.in_process_only:
+            return None
+        return self.randomised()
 
     def load(self, device: str = "cpu", **options: Any) -> LoadedEncoder:
         """Build the network and make it ready to measure on `device` (see `LoadedEncoder`)."""

@@ -1,4 +1,4 @@
-"""How long a plan takes: forward passes, times the seconds that one takes here, measured on a random-weight copy."""
+"""How long a plan takes: forward passes, times the seconds that one takes here, measured without any download."""
 
 from __future__ import annotations
 
@@ -7,21 +7,26 @@ import time
 from geoframe.encoder import Encoder
 
 BATCH = 8
+LONG = 0.1  # seconds that the timed batch may grow to: small networks run far faster in large batches
 BUDGET = 40.0  # seconds that all calibrations of one plan may take together
+NO_COPY = "it has no copy with random weights to time, and building it might need a download"
 
 
 class Estimator:
-    """Times each architecture once, on `device`, without any download.
+    """Times each architecture once, on `device`; see `Encoder.for_timing`.
 
-    An encoder is timed on its `randomised()` copy. One that doesn't have such a copy might need a download to be
-    built, so it isn't timed, unless it is a live module.
+    Attributes
+    ----------
+    reasons : dict of str to str
+        Why encoders (by name) could not be timed.
     """
 
     def __init__(self, device: str = "auto") -> None:
         from geoframe.measuring import resolve_device
 
         self.device = resolve_device(device)
-        self._known: dict[str, float | None] = {}
+        self.reasons: dict[str, str] = {}
+        self._known: dict[str, float | str] = {}
         self._deadline = time.monotonic() + BUDGET
 
     def seconds(self, encoder: Encoder, passes: float | None) -> float | None:
@@ -31,34 +36,46 @@ class Estimator:
         if passes == 0:
             return 0.0
         per_pass = self._per_pass(encoder)
-        return None if per_pass is None else passes * per_pass
-
-    def _per_pass(self, encoder: Encoder) -> float | None:
-        if type(encoder).randomised is Encoder.randomised and not encoder.in_process_only:
+        if isinstance(per_pass, str):
+            self.reasons[encoder.label] = per_pass
             return None
+        return passes * per_pass
+
+    def _per_pass(self, encoder: Encoder) -> float | str:
+        """Seconds of a pass, or why they can't be told."""
         try:
-            copy = encoder.randomised()
+            copy = encoder.for_timing()
+            if copy is None:
+                return NO_COPY
             if copy.key not in self._known:
                 late = time.monotonic() > self._deadline
-                self._known[copy.key] = None if late else seconds_per_pass(copy, self.device)
-        except Exception:  # an estimate may fail for any reason; the run itself will say what is wrong
-            return None
+                too_late = f"timing the others took more than {BUDGET:.0f} s"
+                self._known[copy.key] = too_late if late else seconds_per_pass(copy, self.device)
+        except Exception as error:  # an estimate may fail for any reason; the run itself will say more
+            return " ".join(f"{type(error).__name__}: {error}".split())
         return self._known[copy.key]
 
 
 def seconds_per_pass(encoder: Encoder, device: str) -> float:
-    """Build an encoder and time one small batch, after one image to warm up."""
+    """Build an encoder and time batches, after one image to warm up: larger ones as long as they are quick."""
     import torch
 
+    from geoframe.measuring import choose_settings
     from geoframe.numerics import exact_numerics
 
     loaded = encoder.load(device)
-    batch = torch.full((BATCH, *loaded.input_shape), 0.5, device=loaded.device)
+    largest = max(BATCH, choose_settings(loaded).micro_batch)
+    size, took = BATCH, 0.0
     with exact_numerics():
-        loaded.features(batch[:1]).sum().item()
-        start = time.perf_counter()
-        loaded.features(batch).sum().item()  # item() waits for the device
-        return (time.perf_counter() - start) / BATCH
+        loaded.features(torch.full((1, *loaded.input_shape), 0.5, device=loaded.device)).sum().item()
+        while True:
+            batch = torch.full((size, *loaded.input_shape), 0.5, device=loaded.device)
+            start = time.perf_counter()
+            loaded.features(batch).sum().item()  # item() waits for the device
+            took = time.perf_counter() - start
+            if size == largest or took > LONG / 2:
+                return took / size
+            size = min(2 * size, largest)
 
 
 def readable_time(seconds: float) -> str:

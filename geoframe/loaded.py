@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -100,6 +101,7 @@ class LoadedEncoder:
     on_pass: Callable[[float], None] | None = None
     training_set: ProbeSet | None = None
     _checked: bool = False
+    _planned: list[float] = attrs.field(factory=list, init=False)  # left of each `counted_as`, the outermost first
     _double: list[LoadedEncoder | None] = attrs.field(factory=list)
     _derived: dict[Callable[..., Any], Any] = attrs.field(factory=dict, init=False)  # a copy starts without
 
@@ -158,7 +160,10 @@ class LoadedEncoder:
         return result
 
     def double(self) -> LoadedEncoder | None:
-        """Return a float64 copy, made once, or None where the encoder can't run in float64."""
+        """Return a float64 copy, made once, or None where the encoder can't run in float64.
+
+        Its passes count for this encoder too.
+        """
         if not self._double:
             self._double.append(self._make_double())
         return self._double[0]
@@ -219,7 +224,30 @@ class LoadedEncoder:
     def count(self, passes: float) -> None:
         """Tell the progress of passes that were made around `features`."""
         self.passes += passes
-        if self.on_pass is not None:
+        self._tell(passes)
+
+    @contextmanager
+    def counted_as(self, planned: float) -> Iterator[None]:
+        """Tell the progress of `planned` passes, whatever is really done inside.
+
+        Rays that end early make fewer than were planned, an exact search makes none, and a float64 copy may make more.
+        Passes are told as they are made, up to `planned`, and the rest at the end. `passes` counts what is made.
+        """
+        self._planned.append(planned)
+        try:
+            yield
+        except BaseException:
+            self._planned.pop()
+            raise
+        left = self._planned.pop()
+        if left > 0:
+            self._tell(left)
+
+    def _tell(self, passes: float) -> None:
+        if self._planned:
+            passes = min([passes, *self._planned])
+            self._planned = [left - passes for left in self._planned]
+        if passes > 0 and self.on_pass is not None:
             self.on_pass(passes)
 
     def _choose_layout(self) -> None:
@@ -247,7 +275,8 @@ class LoadedEncoder:
                 mean=self.mean.double(),
                 std=self.std.double(),
                 dtype=torch.float64,
-                on_pass=None,
+                passes=0.0,
+                on_pass=self.count,
                 double=[],
             )
             with exact_numerics():

@@ -175,7 +175,7 @@ def measure(
     settings = choose_settings(loaded, memory)
     loaded.micro_batch = settings.micro_batch
     loaded.preflight(data.pixels)
-    with pass_bar(loaded, probe.forward_passes() * len(data)):
+    with pass_bar(loaded, _planned(probe, loaded, len(data))):
         parts = [measure_block(probe, loaded, data, start, stop, settings) for start, stop in blocks(probe, len(data))]
     return concat_blocks(parts).assign_attrs(encoder=encoder.label, probeset=images.label)
 
@@ -194,6 +194,11 @@ def _check_arguments(probe: Any, encoder: Any, images: Any) -> None:
             raise BadInput(f"measure: {name} is a {type(value).__name__}, no {kind.__name__}: {hint}")
 
 
+def _planned(probe: Probe, encoder: LoadedEncoder, n: int) -> float:
+    """Forward passes that n images of a cell are planned as: what they move the progress by in the end."""
+    return probe.planned_passes(encoder.input_shape, encoder.training_set) * (1 if probe.per == "set" else n)
+
+
 def _call_size(probe: Probe, settings: Settings, n: int) -> int:
     return n if probe.per == "set" else probe.images_per_call or settings.micro_batch
 
@@ -209,7 +214,8 @@ def _call(
         ids=tuple(images.ids[i] for i in rows),
         rng=tuple(_stream(probe, images.ids[i]) for i in rows),
     )
-    found = _as_arrays(probe, probe.measure(encoder, batch))
+    with encoder.counted_as(_planned(probe, encoder, last - first)):
+        found = _as_arrays(probe, probe.measure(encoder, batch))
     for name, value in found.items():
         _check_shape(probe, name, value, size)
     return {name: value[: last - first] if _by_image(probe, name) else value for name, value in found.items()}

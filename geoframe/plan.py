@@ -49,7 +49,10 @@ class Cell:
     def passes(self, n_images: int | None = None) -> float | None:
         """Planned forward passes, or None where the number of images isn't known before the data are read."""
         count = self.probeset.count() if n_images is None else n_images
-        return None if count is None else count * self.probe.forward_passes()
+        if count is None:
+            return None
+        planned = self.probe.planned_passes(self.encoder.known_shape, self.encoder.training_set)
+        return planned * (min(count, 1) if self.probe.per == "set" else count)
 
 
 def belong_together(encoder: Encoder, probeset: ProbeSet, match: str) -> bool:

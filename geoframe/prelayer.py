@@ -93,15 +93,12 @@ def before_activation(encoder: LoadedEncoder, x: torch.Tensor) -> LoadedEncoder:
             "so there is no layer before it: use layer='post'"
         )
     fine = encoder.double()
-    return _wrapped(encoder, encoder, call, [None if fine is None else _wrapped(fine, encoder, call, [])])
+    return _wrapped(encoder, call, [None if fine is None else _wrapped(fine, call, [])])
 
 
-def _wrapped(
-    encoder: LoadedEncoder, counting: LoadedEncoder, call: _Call, double: list[LoadedEncoder | None]
-) -> LoadedEncoder:
+def _wrapped(encoder: LoadedEncoder, call: _Call, double: list[LoadedEncoder | None]) -> LoadedEncoder:
     network = _Before(encoder.network, call)
-    on_pass = counting.count if encoder is counting else None  # as in `LoadedEncoder.double`
-    return attrs.evolve(encoder, network=network, head=None, passes=0.0, on_pass=on_pass, double=double)
+    return attrs.evolve(encoder, network=network, head=None, passes=0.0, on_pass=encoder.count, double=double)
 
 
 def _last_activation(encoder: LoadedEncoder, x: torch.Tensor) -> _Call | None:

@@ -12,7 +12,9 @@ from geoframe.spec import Spec
 if TYPE_CHECKING:
     import torch
 
+    from geoframe.encoder import Shape
     from geoframe.loaded import LoadedEncoder
+    from geoframe.probeset import ProbeSet
 
 P = TypeVar("P", bound="Probe")
 
@@ -116,8 +118,18 @@ class Probe(Spec):
         return declared.dims if self.per == "set" or declared.shared else ("image", *declared.dims)
 
     def forward_passes(self) -> float:
-        """Return the planned cost of one image, in forward passes (for progress and `--dry-run`)."""
+        """Return the planned cost, in forward passes, of one image (of the whole set where `per = "set"`).
+
+        For progress and `--dry-run`: whatever an image really takes, it moves the progress by this much in the end.
+        """
         return 1.0
+
+    def planned_passes(self, shape: Shape | None, training_set: ProbeSet | None) -> float:
+        """Return the same for an encoder of which input shape and training images are known, or None.
+
+        Override this one where they decide about the cost.
+        """
+        return self.forward_passes()
 
     def smoke(self: P) -> P:
         """Return the smallest version of this measurement that runs all of its code (preset `smoke`)."""

@@ -93,6 +93,10 @@ class ProbeSet(Spec):
         """Return the number of images if it is known without reading data, else None."""
         return None
 
+    def classes(self) -> int | None:
+        """Return the number of classes if it is known without reading data, else None."""
+        return None
+
     def records(self) -> Iterator[Record]:
         """Yield the images in their fixed order, each as large as its source has it."""
         raise NotImplementedError(f"{type(self).__name__} does not implement records()")

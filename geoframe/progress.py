@@ -12,7 +12,7 @@ class Progress:
         """`cells` cells with `passes` forward passes (as far as they can be planned) are about to be computed."""
 
     def more(self, passes: float) -> None:
-        """A cell turned out to need more passes than was planned."""
+        """A cell turned out to need more passes than was planned; or fewer, below 0: it failed."""
 
     def started(self, cell: Cell) -> None:
         """A cell starts."""

@@ -135,6 +135,8 @@ class Runner:
         self.cells = CellStore(folder.cells)
         self.log = RunLog(folder)
         self._since: dict[str, float] = {}
+        self._left: dict[str, float] = {}  # planned passes of each cell that are not done
+        self._current = ""
 
     def prepare(self, found: FoundStudy) -> None:
         """Decide what is run, refuse what can't be, and write run.json."""
@@ -156,8 +158,8 @@ class Runner:
         missing = self._missing()
         if not missing:
             return
-        planned = sum(decision.passes_left() or 0.0 for decision in missing)
-        self.progress.begin(planned, len(missing))
+        self._left = {decision.job.cell.key: decision.passes_left() or 0.0 for decision in missing}
+        self.progress.begin(sum(self._left.values()), len(missing))
         for decision in missing:
             if decision.stale:
                 self.cells.clear(decision.job.cell.key)
@@ -188,7 +190,15 @@ class Runner:
         from geoframe.registry import default_registry
 
         engine = default_registry().get("engine", self.options.engine)
-        return engine(device=self.device, memory=self.options.memory, on_pass=self.progress.advance)
+        return engine(device=self.device, memory=self.options.memory, on_pass=self._advance)
+
+    def _advance(self, passes: float) -> None:
+        self._left[self._current] = self._left.get(self._current, 0.0) - passes
+        self.progress.advance(passes)
+
+    def _more(self, key: str, passes: float) -> None:
+        self._left[key] = self._left.get(key, 0.0) + passes
+        self.progress.more(passes)
 
     def _handle(self, event: Event) -> None:
         cell = event.job.cell
@@ -196,11 +206,11 @@ class Runner:
             self.cells.clear(cell.key)
             self.progress.say(f"{cell.label}: computed again, {event.reason}")
         elif isinstance(event, Started):
-            self._since[cell.key] = time.monotonic()
+            self._since[cell.key], self._current = time.monotonic(), cell.key
             self.cells.start(event.record)
             self.progress.started(cell)
             if cell.passes() is None:
-                self.progress.more(cell.passes(event.record.n_images) or 0.0)
+                self._more(cell.key, cell.passes(event.record.n_images) or 0.0)
         elif isinstance(event, BlockDone):
             self.cells.write(cell.key, event.start, event.dataset)
         elif isinstance(event, Finished):
@@ -212,6 +222,7 @@ class Runner:
             failure = Failure.of(event.error)
             self.cells.fail(cell.key, failure)
             self.report.failures.append((cell, failure))
+            self._more(cell.key, -max(0.0, self._left.get(cell.key, 0.0)))
             self._end(cell, failure)
 
     def _end(self, cell: Cell, failure: Failure | None = None) -> None:

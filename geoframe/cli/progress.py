@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from geoframe.plan import Cell
@@ -24,14 +23,14 @@ class LineProgress(Progress):
         self.screen = screen
         self._cells = self._ended = 0
         self._passes = self._done = 0.0
-        self._since = time.monotonic()
+        self._measuring = 0.0  # seconds in cells: loading and training encoders doesn't go with the passes
 
     def begin(self, passes: float, cells: int) -> None:
         """Remember what is planned."""
-        self._passes, self._cells, self._since = passes, cells, time.monotonic()
+        self._passes, self._cells = passes, cells
 
     def more(self, passes: float) -> None:
-        """Add to what is planned."""
+        """Add to what is planned, or take away."""
         self._passes += passes
 
     def advance(self, passes: float) -> None:
@@ -45,6 +44,7 @@ class LineProgress(Progress):
     def ended(self, cell: Cell, seconds: float, error: str = "") -> None:
         """Print the cell's line."""
         self._ended += 1
+        self._measuring += seconds
         self.say(f"[{self._ended}/{self._cells}] {_line(cell, seconds, error)}{self._left()}")
 
     def say(self, line: str) -> None:
@@ -56,8 +56,7 @@ class LineProgress(Progress):
 
         if not self._done or self._ended >= self._cells:
             return ""
-        elapsed = time.monotonic() - self._since
-        return f"; about {readable_time(elapsed * max(0.0, self._passes / self._done - 1))} left"
+        return f"; about {readable_time(self._measuring * max(0.0, self._passes / self._done - 1))} left"
 
 
 class BarProgress(LineProgress):

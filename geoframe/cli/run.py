@@ -114,11 +114,12 @@ def _estimate(screen: Console, decisions: list[Decision], device: str) -> None:
         )
         passes, seconds, unknown = passes + (left or 0), seconds + (took or 0), unknown + (took is None)
     screen.print(cells)
-    more = f", and {plural(unknown, 'cell')} that could not be calibrated" if unknown else ""
-    time = readable_time(seconds) if unknown < len(decisions) else "not calibrated"
-    screen.print(
-        f"{plural(len(decisions), 'cell')}, {passes:,.0f} forward passes, about {time} on {estimator.device}{more}"
-    )
+    known = f", about {readable_time(seconds)} on {estimator.device} if no ray ended early"
+    time = known if unknown < len(decisions) else f"; how long they take on {estimator.device} is not known"
+    more = f", and {plural(unknown, 'cell')} of unknown time" if 0 < unknown < len(decisions) else ""
+    screen.print(f"{plural(len(decisions), 'cell')}, {passes:,.0f} forward passes{time}{more}", soft_wrap=True)
+    for label, reason in estimator.reasons.items():
+        screen.print(f"encoder {label} was not timed: {reason}", markup=False, soft_wrap=True)
 
 
 def _conclude(screen: Console, report: Report, traceback: bool) -> None:

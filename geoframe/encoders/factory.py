@@ -13,7 +13,7 @@ from typing import Any
 
 import attrs
 
-from geoframe.encoder import Coord
+from geoframe.encoder import Coord, Encoder
 from geoframe.encoders.building import clean_build
 from geoframe.encoders.model import Model, ModelEncoder, as_dict
 from geoframe.encoders.weights import file_sha256
@@ -67,6 +67,10 @@ class FactoryEncoder(ModelEncoder):
         """Architecture (the function's name), training where it is said, and seed."""
         training = {} if self.training is None else {"training": self.training}
         return {"architecture": self.architecture, **training, "seed": self.seed}
+
+    def for_timing(self) -> Encoder:
+        """Return itself: what a function of the user's builds costs is known by calling it only."""
+        return self
 
     def source_digest(self) -> str | None:
         """sha256 of the file that holds the function, where it was given by path."""

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import attrs
 import numpy as np
 
+from geoframe.encoder import Shape
 from geoframe.probe import Batch, Output, Probe
-from geoframe.probes.searching import REFERENCE, REFERENCE_ID, count_field
+from geoframe.probes.searching import DOUBLE, REFERENCE, REFERENCE_ID, count_field, jacobian_passes
 from geoframe.probeset import ProbeSet
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
 
 DRAWS = 100  # random vectors that a baseline is averaged over
-PLANNED = 1000.0  # passes that the whole Jacobian is planned as: the encoder, unknown then, decides
 
 
 @attrs.frozen(kw_only=True)
@@ -88,9 +88,9 @@ class AlignmentProbe(Probe):
         own = {name: output for name, output in self.outputs.items() if not name.startswith("reference")}
         return {**own, "length": attrs.evolve(own["length"], units="nat / raw-pixel L2")}
 
-    def forward_passes(self) -> float:
+    def planned_passes(self, shape: Shape | None, training_set: ProbeSet | None) -> float:
         """Planned cost of one image."""
-        return PLANNED
+        return DOUBLE * jacobian_passes(shape)
 
     def smoke(self) -> AlignmentProbe:
         """Return the same with two references among 8×8 digits, which need no download."""

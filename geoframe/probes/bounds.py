@@ -8,18 +8,25 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 
+from geoframe.encoder import Shape
 from geoframe.probe import Batch, Output
 from geoframe.probes.searching import (
     DIRECTION,
+    DOUBLE,
+    JVP_PASSES,
     SCALED,
     SINGULAR_VALUE,
     Scale,
     SteppedProbe,
+    basis_size,
     count_field,
     in_units,
+    jacobian_passes,
     length_of,
     scale_field,
+    search_passes,
 )
+from geoframe.probeset import ProbeSet
 
 if TYPE_CHECKING:
     import torch
@@ -116,9 +123,11 @@ class BoundsProbe(SteppedProbe):
         """Return the outputs in the units of `scale`."""
         return in_units(self.outputs, self.scale)
 
-    def forward_passes(self) -> float:
+    def planned_passes(self, shape: Shape | None, training_set: ProbeSet | None) -> float:
         """Planned cost of one image."""
-        return 2 * (self.n_directions or 100) * (self.cap / self.step + 1)
+        rays = basis_size(self.n_directions, shape)
+        along = JVP_PASSES * rays + 2 * rays * search_passes("grid", self.step, self.cap)
+        return DOUBLE * (along + jacobian_passes(shape))
 
     def smoke(self) -> BoundsProbe:
         """Return the same with three directions and a coarse step."""

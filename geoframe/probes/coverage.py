@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import attrs
 import numpy as np
 
+from geoframe.encoder import Shape
 from geoframe.probe import Batch, Output
 from geoframe.probes.searching import (
     REFERENCE,
@@ -15,6 +16,7 @@ from geoframe.probes.searching import (
     Search,
     SteppedProbe,
     count_field,
+    pool_size,
     search_field,
     search_passes,
 )
@@ -95,10 +97,11 @@ class RayCoverageProbe(SteppedProbe):
         """Return "coverage", "coverage-different" for rays to other classes."""
         return "coverage" if self.classes == "same" else "coverage-different"
 
-    def forward_passes(self) -> float:
+    def planned_passes(self, shape: Shape | None, training_set: ProbeSet | None) -> float:
         """Planned cost of one image, if no ray ended early."""
         pools = 1 if self.classes == "same" else WRONG_POOLS
-        return pools * (self.n_reference or 1000) * search_passes(self.search, self.step, self.cap)
+        rays = pools * pool_size(self.reference or training_set, self.n_reference)
+        return 1 + rays * (1 + search_passes(self.search, self.step, self.cap))
 
     def smoke(self) -> RayCoverageProbe:
         """Return the same with three rays to 8×8 digits, which need no download, and a coarse step."""

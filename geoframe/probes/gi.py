@@ -7,28 +7,35 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import attrs
 
+from geoframe.encoder import Shape
 from geoframe.probe import Batch, Output
 from geoframe.probes.searching import (
     DIRECTION,
+    DOUBLE,
     SCALED,
     SINGULAR_VALUE,
     Layer,
     Scale,
     Search,
     SteppedProbe,
+    basis_size,
     count_field,
     in_units,
+    jacobian_passes,
     layer_field,
     length_of,
     scale_field,
     search_field,
     search_passes,
 )
+from geoframe.probeset import ProbeSet
 
 if TYPE_CHECKING:
     import torch
 
     from geoframe.loaded import LoadedEncoder
+
+RANDOM = 100  # random directions where none were asked for
 
 
 @attrs.frozen(kw_only=True)
@@ -95,9 +102,12 @@ class GIProbe(SteppedProbe):
         """Return the outputs in the units of `scale`."""
         return in_units(self.outputs, self.scale)
 
-    def forward_passes(self) -> float:
+    def planned_passes(self, shape: Shape | None, training_set: ProbeSet | None) -> float:
         """Planned cost of one image, if no ray ended early."""
-        return 2 * (self.n_directions or 100) * search_passes(self.search, self.step, self.cap)
+        ray = search_passes(self.search, self.step, self.cap)
+        if self.along == "random":
+            return 2 * (self.n_directions or RANDOM) * ray
+        return 2 * basis_size(self.n_directions, shape) * ray + DOUBLE * jacobian_passes(shape)
 
     def smoke(self) -> GIProbe:
         """Return the same with four directions and a coarse step."""
@@ -137,7 +147,7 @@ class GIProbe(SteppedProbe):
         if self.along == "random":
             from geoframe.geometry.directions import unit_directions
 
-            drawn = unit_directions(encoder.input_shape, self.seed, image_id, 0, self.n_directions or 100)
+            drawn = unit_directions(encoder.input_shape, self.seed, image_id, 0, self.n_directions or RANDOM)
             return torch.arange(len(drawn)), drawn, torch.full((len(drawn),), float("nan"), dtype=torch.float64)
         from geoframe.prelayer import at_layer
         from geoframe.spectra import chosen_at

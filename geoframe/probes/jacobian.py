@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 
+from geoframe.encoder import Shape
 from geoframe.probe import Batch, Output, Probe
-from geoframe.probes.searching import Layer, count_field, layer_field
+from geoframe.probes.searching import DOUBLE, Layer, count_field, jacobian_passes, layer_field
+from geoframe.probeset import ProbeSet
 
 if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
 
-PLANNED = 1000.0  # passes that the whole Jacobian is planned as: the encoder, unknown then, decides
 PER_VALUE = 20.0  # passes that an iterative method is planned to need for each value
 
 
@@ -68,9 +69,9 @@ class JacobianProbe(Probe):
         """Return "jacobian"."""
         return "jacobian"
 
-    def forward_passes(self) -> float:
+    def planned_passes(self, shape: Shape | None, training_set: ProbeSet | None) -> float:
         """Planned cost of one image."""
-        return PLANNED if self.top is None else 1.0 + PER_VALUE * self.top
+        return DOUBLE * (jacobian_passes(shape) if self.top is None else PER_VALUE * self.top)
 
     def smoke(self) -> JacobianProbe:
         """Return the same with the two largest values."""

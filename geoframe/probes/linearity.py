@@ -7,21 +7,28 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import attrs
 
+from geoframe.encoder import Shape
 from geoframe.errors import BadInput, EncoderRefused
 from geoframe.probe import Batch, Output
 from geoframe.probes.searching import (
     DIRECTION,
+    DOUBLE,
+    JVP_PASSES,
     SCALED,
     SINGULAR_VALUE,
     Layer,
     Scale,
     SteppedProbe,
+    basis_size,
     count_field,
     in_units,
+    jacobian_passes,
     layer_field,
     length_of,
     scale_field,
+    search_passes,
 )
+from geoframe.probeset import ProbeSet
 
 if TYPE_CHECKING:
     import torch
@@ -97,9 +104,11 @@ class LinearityProbe(SteppedProbe):
         """Return the outputs in the units of `scale`."""
         return in_units(self.outputs, self.scale)
 
-    def forward_passes(self) -> float:
+    def planned_passes(self, shape: Shape | None, training_set: ProbeSet | None) -> float:
         """Planned cost of one image, if no ray ended early."""
-        return 2 * (self.n_directions or 100) * self.cap / self.step
+        rays = basis_size(self.n_directions, shape)
+        along = JVP_PASSES * rays + 2 * rays * search_passes("grid", self.step, self.cap)
+        return DOUBLE * (along + jacobian_passes(shape))
 
     def smoke(self) -> LinearityProbe:
         """Return the same with four directions and a coarse step."""

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import attrs
 import numpy as np
 
+from geoframe.encoder import Shape
 from geoframe.probe import Batch, Output, Probe
-from geoframe.probes.searching import REFERENCE, REFERENCE_ID, count_field
+from geoframe.probes.searching import REFERENCE, REFERENCE_ID, count_field, pool_size
 from geoframe.probeset import ProbeSet
 
 if TYPE_CHECKING:
@@ -62,9 +63,9 @@ class TrajectoryProbe(Probe):
         """Return the points' places along the path."""
         return {"point": np.linspace(0, 1, self.points).tolist()}
 
-    def forward_passes(self) -> float:
+    def planned_passes(self, shape: Shape | None, training_set: ProbeSet | None) -> float:
         """Planned cost of one image."""
-        return float(self.n_reference * self.points)
+        return 1 + pool_size(self.reference or training_set, self.n_reference) * self.points
 
     def smoke(self) -> TrajectoryProbe:
         """Return the same with two paths from 8×8 digits, which need no download, of three points."""

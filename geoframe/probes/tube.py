@@ -89,7 +89,11 @@ class TubeProbe(SteppedProbe):
         return {"point": np.linspace(0, 1, self.points)}
 
     def forward_passes(self) -> float:
-        """Planned cost an image is not defined for a set; the cost of one ray's tube."""
+        """Planned cost of the set, if no ray ended early and each one that was tried was covered."""
+        covered = search_passes(self.search, min(self.step, 1.0), 1.0)
+        return self.rays * (covered + self._tube_passes())
+
+    def _tube_passes(self) -> float:
         return self.points * self.directions * search_passes(self.search, self.step, self.cap)
 
     def smoke(self) -> TubeProbe:
@@ -111,7 +115,8 @@ class TubeProbe(SteppedProbe):
             start, end = references.images.pixels[reference].to(encoder.device), batch.images[test]
             hop[ray] = float((end.double() - start.double()).norm())
             ends[:, ray] = test, reference
-            radius[ray], censored[ray] = self._tube(encoder, start, end, batch.rng[test])
+            with encoder.counted_as(self._tube_passes()):
+                radius[ray], censored[ray] = self._tube(encoder, start, end, batch.rng[test])
         if (ends < 0).all():
             origin = getattr(self.reference or encoder.training_set, "label", "")
             raise BadInput(f"TubeProbe: no covered ray from {origin!r} was found: there is no tube")

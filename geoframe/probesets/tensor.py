@@ -83,6 +83,10 @@ class TensorSet(ProbeSet):
         """Return the number of images."""
         return len(self.x)
 
+    def classes(self) -> int | None:
+        """Return the number of different labels."""
+        return len(set(self.labels) - {-1}) if self.labels else None
+
     def records(self) -> Iterator[Record]:
         """Yield the images in order."""
         import torch

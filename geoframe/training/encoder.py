@@ -6,9 +6,10 @@ from typing import Any
 
 import attrs
 
-from geoframe.encoder import Coord, Encoder, Network
+from geoframe.encoder import Coord, Encoder, Network, Shape
 from geoframe.encoders.model import Model, ModelEncoder
 from geoframe.errors import BadInput
+from geoframe.probeset import ProbeSet
 from geoframe.training.cache import TrainingCache
 from geoframe.training.recipe import Training
 
@@ -57,6 +58,16 @@ class TrainedEncoder(ModelEncoder):
             "seed": self.training.seed,
         }
 
+    @property
+    def known_shape(self) -> Shape | None:
+        """Shape of the model's images."""
+        return self.input_shape or self.training.model.known_shape
+
+    @property
+    def training_set(self) -> ProbeSet | None:
+        """The recipe's data."""
+        return self.training.data
+
     def randomised(self) -> Encoder:
         """Return the initial weights, under this encoder's name."""
         return self.evolve(step="init", name=self.label)
@@ -71,7 +82,7 @@ class TrainedEncoder(ModelEncoder):
     def build(self) -> Network:
         """Build the network; train it where its checkpoint isn't in the cache."""
         network = super().build()
-        network.training_set = self.training.data
+        network.training_set = self.training_set
         return network
 
     def build_model(self) -> Model:

@@ -30,7 +30,7 @@ def test_lines_have_no_control_codes():
     tell(progress)
     start, first, second, third = out.getvalue().splitlines()
     assert start == "[1/2] a × dots × norm: started"
-    assert first.startswith("[1/2] a × dots × norm: done in 1.5 s; about 0.0 s left")
+    assert first.startswith("[1/2] a × dots × norm: done in 1.5 s; about 1.3 s left")  # 8 of 15 are done
     assert second == "[something] happened"
     assert third == "[2/2] a × dots × norm: failed"  # the cause is said once, at the end
 
