@@ -10,6 +10,7 @@ import attrs
 import xarray as xr
 
 from geoframe.cells import CellStore, storable
+from geoframe.controls import with_controls
 from geoframe.errors import FAILURES, GeoframeError
 from geoframe.files import PARTIAL, remove, sync_tree, writing
 from geoframe.merge import merge
@@ -72,7 +73,7 @@ def _node(plan: Plan, cells: CellStore, probe: str) -> xr.Dataset | None:
     if not finished:
         return None
     parts = {place: cells.read(cell.key) for place, cell in finished.items()}
-    node = merge(parts, encoders, probesets)
+    node = with_controls(merge(parts, encoders, probesets), encoders)
     return node.assign_attrs(_node_attrs(plan.study, finished, parts))
 
 
@@ -104,13 +105,13 @@ def _summaries(study: ResolvedStudy, nodes: Mapping[str, xr.Dataset], published:
     for summary in study.summaries:
         try:
             dataset = summary.compute(tree)
-            headers, rows = summary.rows(dataset)
+            tables = [Table(*parts) for parts in summary.tables(dataset)]
         except FAILURES as error:
             cause = str(error) if isinstance(error, GeoframeError) else f"{type(error).__name__}: {error}"
             published.problems.append(" ".join(f"summary {summary.label}: {cause}".split()))
         else:
             found[summary.label] = dataset
-            published.tables.append(Table(summary.label, headers, rows, summary.caption))
+            published.tables += [*tables[:-1], *(attrs.evolve(last, caption=summary.caption) for last in tables[-1:])]
     return found
 
 

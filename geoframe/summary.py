@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
-from geoframe.errors import UnknownName, did_you_mean
+from geoframe.errors import BadInput, UnknownName, did_you_mean
 from geoframe.spec import Spec
 
 if TYPE_CHECKING:
@@ -26,11 +27,37 @@ def stored_node(tree: xr.DataTree, name: str) -> xr.Dataset:
     return tree.children[name].to_dataset()
 
 
+def described(ds: xr.Dataset, variables: Mapping[str, tuple[str, str]]) -> xr.Dataset:
+    """Return a summary's dataset with its own units and long names, and none that were carried over from the probes.
+
+    Parameters
+    ----------
+    ds : xarray.Dataset
+        What was computed; attributes of its variables are replaced, those of coordinates and its own are kept.
+    variables : mapping of str to (str, str)
+        Units and long name of each variable.
+
+    Raises
+    ------
+    BadInput
+        Where a variable isn't described.
+    """
+    missing = [str(name) for name in ds.data_vars if name not in variables]
+    if missing:
+        raise BadInput(f"a summary computed {', '.join(missing)} and doesn't say the units: describe every variable")
+    ds = ds.copy()
+    for name in map(str, ds.data_vars):
+        units, text = variables[name]
+        ds[name].attrs = {"units": units, "long_name": text}
+    return ds
+
+
 @attrs.frozen(kw_only=True, slots=False, eq=False)
 class Summary(Spec):
     """What a run concludes from its stored results. A subclass implements `compute` and `rows`.
 
-    The runner stores `compute`'s dataset as a node named after the summary's label and prints `rows`.
+    The runner stores `compute`'s dataset as a node named after the summary's label and prints `tables`: one, that of
+    `rows`, unless a subclass says more.
     """
 
     kind: ClassVar[str] = "summary"
@@ -47,3 +74,7 @@ class Summary(Spec):
     def rows(self, ds: xr.Dataset) -> tuple[list[str], list[list[str]]]:
         """Return headers and formatted rows of the table that `compute`'s dataset prints as."""
         raise NotImplementedError(f"{type(self).__name__} does not implement rows()")
+
+    def tables(self, ds: xr.Dataset) -> list[tuple[str, list[str], list[list[str]]]]:
+        """Return title, headers and rows of each table that is printed."""
+        return [(self.label, *self.rows(ds))]

@@ -5,7 +5,7 @@ from geoframe.training.published import digits_training, mnist_training, trained
 
 
 class Bounds(gf.Study):
-    """The bounds of theorems 1 and 2 and of eqs. 5–7 hold on every ray; how tight they are (B, §3)."""
+    """The bounds of theorems 1 and 2 and of eqs. 5–7 hold on every ray; how tight they are (Neural Expansion, §3)."""
 
     match = "dataset"
     encoders = trained_and_random(mnist_training("mlp", "MNIST"), mnist_training("cnn", "MNIST"))

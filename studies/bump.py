@@ -12,7 +12,7 @@ TAIL = (
 
 
 class Bump(gf.Study):
-    """Trained encoders show plateau, rise, peak and decay; randomly initialised ones show no peak (A, fig. 1)."""
+    """Trained encoders show the bump, randomly initialised ones show no peak (Beyond Local Linearity, fig. 1)."""
 
     encoders = (
         gf.TorchvisionEncoder("convnext_tiny", weights="IMAGENET1K_V1"),

@@ -5,7 +5,7 @@ from geoframe.training.published import digits_training, mnist_training, trained
 
 
 class Coverage(gf.Study):
-    """Training covers rays of the same class and leaves rays to other classes uncovered (B, fig. 3, F.1)."""
+    """Training covers rays of the same class and not those to other classes (Neural Expansion, fig. 3 and F.1)."""
 
     match = "dataset"
     encoders = trained_and_random(

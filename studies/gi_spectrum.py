@@ -12,7 +12,7 @@ def checkpoints(training: gf.Training, *steps: object) -> tuple[gf.TrainedEncode
 
 
 class GiSpectrum(gf.Study):
-    """Training lengthens intervals and linear ranges along directions of small singular values (B, fig. 2)."""
+    """Training lengthens intervals and linear ranges where singular values are small (Neural Expansion, fig. 2)."""
 
     name = "gi_spectrum"
     encoders = checkpoints(mnist_training("mlp", epochs=50, checkpoints=(1, 49)), "init", 1, 49, "final")

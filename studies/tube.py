@@ -6,7 +6,7 @@ from geoframe.training.published import digits_training, mnist_training
 
 
 class Tube(gf.Study):
-    """The region of one class around a covered ray is at least as wide as the ray is long (B, F.3)."""
+    """The region of one class around a covered ray is at least as wide as the ray is long (Neural Expansion, F.3)."""
 
     match = "dataset"
     encoders = (TrainedEncoder(mnist_training("cnn", "MNIST")), TrainedEncoder(mnist_training("cnn", "FashionMNIST")))

@@ -21,6 +21,8 @@ def spectrum_tree(early: float = 1.0, late: float = 2.0, epochs: tuple[int, ...]
     coords = {
         "encoder": np.array([f"epoch{e}" for e in epochs], dtype=object),
         "epoch": ("encoder", list(epochs)),
+        "architecture": ("encoder", np.array(["mlp"] * len(epochs), dtype=object)),
+        "training": ("encoder", np.array(["digits" if e else "random" for e in epochs], dtype=object)),
         "probeset": np.array(["digits"], dtype=object),
         "image": np.arange(IMAGES),
     }

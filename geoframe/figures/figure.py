@@ -36,6 +36,15 @@ class Figure(Spec):
     note: str = ""
 
     @property
+    def caption(self) -> str:
+        """What a reader of the figure has to know; stands under it, before the note."""
+        return ""
+
+    def footnote(self, *more: str) -> str:
+        """Return what stands under the figure: its caption, what `draw` has to add, and the note."""
+        return " ".join(text for text in (self.caption, *more, self.note) if text)
+
+    @property
     def needs_node(self) -> str:
         """Node that must be in the tree."""
         return self.probe

@@ -92,6 +92,7 @@ class RatioProfiles(Figure):
     def _medians(self, ds: xr.Dataset, probeset: str) -> matplotlib.figure.Figure:
         from geoframe.figures import style
         from geoframe.statistics.bump import medians_of
+        from geoframe.statistics.pairing import network_names
 
         medians: list[MedianProfile] = list(medians_of(ds, replicates=self.replicates, seed=self.seed))
         random = select.is_random(ds)
@@ -103,9 +104,7 @@ class RatioProfiles(Figure):
         figure, ax = style.single(5.0 + 0.068 * longest(labels), max(3.4, 0.5 + 0.175 * lines), self.note)
         style.reference_line(ax)
         eta = ds["scale"].values
-        for label, look, median in zip(
-            labels, style.looks(select.texts(ds, "architecture"), random), medians, strict=True
-        ):
+        for label, look, median in zip(labels, style.looks(network_names(ds), random), medians, strict=True):
             draw_median(ax, eta, median, look, label)
         frame(ax, eta, np.concatenate([edge for m in medians for edge in (positive(m.ratio), *band(m))]))
         images = max(m.images for m in medians)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from geoframe.errors import BadInput, UnknownName, did_you_mean
@@ -41,13 +42,20 @@ def chosen(ds: xr.Dataset, dim: str, name: str | None) -> str:
     return name
 
 
-def texts(ds: xr.Dataset, coord: str) -> list[str]:
-    """Return a text coordinate over encoder, "" where the results don't have it."""
-    if coord not in ds.coords or ds[coord].dims != ("encoder",):
-        return [""] * ds.sizes["encoder"]
-    return [str(v) for v in ds[coord].values]
-
-
-def is_random(ds: xr.Dataset) -> list[bool]:
+def is_random(ds: xr.Dataset | xr.DataArray) -> list[bool]:
     """Return which encoders have their initial weights."""
-    return [t == "random" for t in texts(ds, "training")]
+    from geoframe.statistics.pairing import initial
+
+    return [bool(value) for value in initial(ds).values]
+
+
+def setting(ds: xr.Dataset, name: str) -> float | None:
+    """Return a number that the node's probe was set to, as its provenance has it; None where it isn't there."""
+    value = json.loads(ds.attrs.get("probe", "{}")).get("fields", {}).get(name)
+    return float.fromhex(value) if isinstance(value, str) else value
+
+
+def cells(ds: xr.Dataset, name: str) -> list[xr.Dataset]:
+    """Return each encoder on each probe set for which a variable has values."""
+    every = (ds.isel(encoder=i, probeset=j) for i in range(ds.sizes["encoder"]) for j in range(ds.sizes["probeset"]))
+    return [cell for cell in every if bool(cell[name].notnull().any())]

@@ -73,13 +73,13 @@ class Look:
         }
 
 
-def looks(architectures: Sequence[str], random: Sequence[bool]) -> list[Look]:
+def looks(networks: Sequence[str], random: Sequence[bool]) -> list[Look]:
     """Choose a look for each encoder: a random copy has the colour and marker of its trained sibling.
 
     Parameters
     ----------
-    architectures : sequence of str
-        Architecture of each encoder, "" where unknown.
+    networks : sequence of str
+        Network of each encoder, "" where it stands alone or isn't known.
     random : sequence of bool
         Whether the encoder has its initial weights.
 
@@ -91,9 +91,9 @@ def looks(architectures: Sequence[str], random: Sequence[bool]) -> list[Look]:
     place: dict[int, int] = {}
     sibling: dict[str, int] = {}
     for i in sorted(range(len(random)), key=lambda i: random[i]):  # trained ones choose first
-        known = sibling.get(architectures[i]) if random[i] and architectures[i] else None
+        known = sibling.get(networks[i]) if random[i] and networks[i] else None
         place[i] = len(set(place.values())) if known is None else known
-        sibling.setdefault(architectures[i], place[i])
+        sibling.setdefault(networks[i], place[i])
     n = len(PALETTE)
     return [Look(PALETTE[k % n], MARKERS[(k + k // n) % n], random[i]) for i, k in sorted(place.items())]
 
@@ -179,3 +179,29 @@ def single(width: float, height: float, note: str) -> tuple[Canvas, Any]:
     share = extra / (height + extra)
     figure.set_layout_engine(ConstrainedLayoutEngine(rect=(0, share, 1, 1 - share)))
     return figure, figure.add_subplot()
+
+
+def panels(count: int, most: int, cell: tuple[float, float], note: str, top: float = 0.5) -> tuple[Canvas, list[Any]]:
+    """Return a figure with `count` panels of one size, at most so many in a row, above its footnote; unused axes off.
+
+    Parameters
+    ----------
+    cell : (float, float)
+        Width and height of a panel, in inches.
+    top : float
+        Height that the legend takes, in inches.
+    """
+    across = min(count, most)
+    down = -(-count // across)
+    figure = Canvas(figsize=(max(0.8 + cell[0] * across, 4.4), top + cell[1] * down))
+    extra = footnote(figure, note) / figure.get_figheight()
+    figure.set_layout_engine(ConstrainedLayoutEngine(rect=(0, extra, 1, 1 - extra)))
+    axes = list(figure.subplots(down, across, squeeze=False).flat)
+    for ax in axes[count:]:
+        ax.set_axis_off()
+    return figure, axes
+
+
+def title_of(cell: Any, width: int = 26) -> str:
+    """Title of a panel: the encoder's and the probe set's name."""
+    return "\n".join(wrap(str(cell[dim].item()), width) for dim in ("encoder", "probeset"))

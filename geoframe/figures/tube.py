@@ -1,4 +1,4 @@
-"""Tube radii around covered rays (F.3, Table 6)."""
+"""Tube radii around covered rays (Neural Expansion, F.3, Table 6)."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
+from geoframe.figures import select
 from geoframe.figures.figure import Figure, safe_stem
 
 if TYPE_CHECKING:
     import matplotlib.figure
     import xarray as xr
 
+SPAN, MEDIAN = "from the least to the largest radius", "median radius"
+BEYOND, WIDE, CAP = "median beyond the cap", "as wide as the ray is long", "the search's cap"
+ORDER = (SPAN, MEDIAN, BEYOND, WIDE, CAP)
+
 
 @attrs.frozen(kw_only=True)
 class TubeRadii(Figure):
     """Radii of each ray's tube, in hops: a line from the least to the largest, a dot at the median, rays in order.
 
-    A panel for each encoder and probe set; the line at 1 is a region as wide as the ray is long. Lines end at the
-    search's cap, where the radius is censored.
+    A panel for each encoder and probe set; the line at 1 is a region as wide as the ray is long. An open triangle
+    stands where the median reaches the search's cap.
     """
 
     probe: str = "tube"
@@ -28,61 +33,79 @@ class TubeRadii(Figure):
         """Return what errors call the figure."""
         return "tube_radii"
 
+    @property
+    def caption(self) -> str:
+        """What is drawn."""
+        return (
+            "Radii orthogonal to covered rays, over the ray's own length (Neural Expansion, F.3): all points and "
+            "directions of a ray. Lines that end at the cap go on: their largest radius isn't known. In each panel, "
+            "the share of rays whose every radius is at least 1."
+        )
+
     def draw(self, tree: xr.DataTree) -> dict[str, matplotlib.figure.Figure]:
         """Draw one figure."""
         from geoframe.figures.style import style
         from geoframe.statistics.tube import tubes
 
-        ds = tubes(tree, self.probe)
-        cells = [
-            ds.isel(encoder=encoder, probeset=probeset)
-            for encoder in range(ds.sizes["encoder"])
-            for probeset in range(ds.sizes["probeset"])
-        ]
-        cells = [cell for cell in cells if bool(cell["radius"].notnull().any())]
+        cells = select.cells(tubes(tree, self.probe), "radius")
         if not cells:
             return {}
         with style():
             return {safe_stem(self.label): self._panels(cells)}
 
     def _panels(self, cells: list[xr.Dataset]) -> matplotlib.figure.Figure:
-        from matplotlib.figure import Figure as Canvas
-        from matplotlib.layout_engine import ConstrainedLayoutEngine
-
         from geoframe.figures import style
 
-        across = min(len(cells), 3)
-        down = -(-len(cells) // across)
-        figure = Canvas(figsize=(0.7 + 2.2 * across, 0.5 + 2.2 * down))
-        extra = style.footnote(figure, self.note) / figure.get_figheight()
-        figure.set_layout_engine(ConstrainedLayoutEngine(rect=(0, extra, 1, 1 - extra)))
-        axes = list(figure.subplots(down, across, sharey=True, squeeze=False).flat)
+        figure, axes = style.panels(len(cells), 3, (2.2, 2.4), self.footnote(), top=0.9)
+        highest = 1.12 * max(1.0, *(float(cell["radius"].max()) for cell in cells))
+        shown: dict[str, Any] = {}
         for ax, cell in zip(axes, cells, strict=False):
-            _rays(ax, cell)
-            ax.set_title("\n".join(style.wrap(str(cell[d].item()), 26) for d in ("encoder", "probeset")))
-        highest = 1.12 * max(float(cell["radius"].max()) for cell in cells)
-        axes[0].set(ylim=(0, highest), yticks=np.arange(0, highest, 0.5 if highest < 4 else 1))  # shared by all
-        for ax in axes[::across]:
-            ax.set_ylabel("tube radius / length of the ray")
-        for ax in axes[len(cells) :]:
-            ax.set_axis_off()
+            ax.set(ylim=(0, highest), yticks=np.arange(0, highest, 0.5 if highest < 4 else 1))
+            shown |= _rays(ax, cell)
+            ax.set_title(style.title_of(cell))
+            first = ax.get_subplotspec().is_first_col()
+            ax.set_ylabel("tube radius / length of the ray" if first else "")
+            ax.tick_params(labelleft=first)
+        names = [name for name in ORDER if name in shown]
+        figure.legend(
+            [shown[name] for name in names], names, loc="outside upper center", ncols=2 if len(cells) > 1 else 1
+        )
         return figure
 
 
-def _rays(ax: Any, cell: xr.Dataset) -> None:
-    """Draw the rays of one encoder, ordered by their least radius."""
-    from geoframe.figures.style import INK, TRAINED
+def _rays(ax: Any, cell: xr.Dataset) -> dict[str, Any]:
+    """Draw the rays of one encoder, ordered by their least radius; return what the legend shows."""
+    from geoframe.figures.style import INK, RANDOM, TRAINED
 
-    radius = cell["radius"].transpose("ray", "point", "direction").values.reshape(cell.sizes["ray"], -1)
-    radius = radius[np.isfinite(radius).all(axis=1)]
-    radius = radius[np.argsort(radius.min(axis=1), kind="stable")]
-    place = np.arange(1, len(radius) + 1)
-    ax.vlines(place, radius.min(axis=1), radius.max(axis=1), color=TRAINED, alpha=0.35, linewidth=1)
-    ax.plot(place, np.median(radius, axis=1), ".", color=TRAINED, markersize=3)
-    ax.axhline(1.0, color=INK, linewidth=0.7, linestyle=":")
-    share = float((radius.min(axis=1) >= 1).mean())
-    ax.text(
-        0.03, 0.97, f"{100 * share:.0f} % of {len(radius)} rays ≥ 1", transform=ax.transAxes, va="top", fontsize=7.5
-    )
+    radius, censored = _table(cell)
+    place, middle = np.arange(1, len(radius) + 1), np.median(radius, axis=1)
+    cap = float(radius[censored].max()) if censored.any() else np.inf
+    beyond = middle >= cap
+    shown = {
+        SPAN: ax.vlines(place, radius.min(axis=1), radius.max(axis=1), color=TRAINED, alpha=0.35, linewidth=1),
+        WIDE: ax.axhline(1.0, color=INK, linewidth=0.7, linestyle=":"),
+    }
+    if np.isfinite(cap):
+        shown[CAP] = ax.axhline(cap, color=INK, linewidth=0.7, linestyle="--", zorder=0)
+    if not beyond.all():
+        (shown[MEDIAN],) = ax.plot(place[~beyond], middle[~beyond], ".", color=TRAINED, markersize=3.5)
+    if beyond.any():
+        style = {"color": RANDOM, "markersize": 4, "markerfacecolor": "none", "linestyle": "none"}
+        (shown[BEYOND],) = ax.plot(place[beyond], middle[beyond], marker="^", **style)
+    share = f"{100 * float((radius.min(axis=1) >= 1).mean()):.0f} % of {len(radius)} rays ≥ 1"
+    ax.text(0.03, 0.985, share, transform=ax.transAxes, va="top", fontsize=7.5)
     ax.set(xlim=(0, len(radius) + 1), xlabel="rays, by least radius")
     ax.set_xticks(np.unique(np.linspace(0, len(radius), 3).round()))
+    return shown
+
+
+def _table(cell: xr.Dataset) -> tuple[Any, Any]:
+    """Radii and censoring (ray, all of its radii) of the rays that were found, ordered by their least radius."""
+    rays = cell.sizes["ray"]
+    radius, censored = (
+        cell[name].transpose("ray", "point", "direction").values.reshape(rays, -1) for name in ("radius", "censored")
+    )
+    found = np.isfinite(radius).all(axis=1)
+    radius, censored = radius[found], censored[found].astype(bool)
+    order = np.argsort(radius.min(axis=1), kind="stable")
+    return radius[order], censored[order]

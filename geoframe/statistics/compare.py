@@ -1,4 +1,7 @@
-"""Tests and intervals on labelled arrays: scipy's, along one dimension, NaN left out."""
+"""Tests and intervals on labelled arrays: scipy's, along one dimension; NaN and infinite values are left out.
+
+A plain sequence or numpy array of one dimension is taken as a sample along `dim`.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 LEVEL = 0.95
+FEWEST = 10  # of a bootstrap over images: below, resampling says little, and no interval is given
 
 
 def mann_whitney(first: xr.DataArray, second: xr.DataArray, dim: str = "image") -> xr.Dataset:
@@ -29,7 +33,7 @@ def mann_whitney(first: xr.DataArray, second: xr.DataArray, dim: str = "image") 
     xarray.Dataset
         `u`, `p`, `difference` (of the means, first minus second), `n_first`, `n_second`; NaN where a sample is empty.
     """
-    return _along(_mann_whitney, ("u", "p", "difference", "n_first", "n_second"), (first, second), dim)
+    return _along("mann_whitney", _mann_whitney, ("u", "p", "difference", "n_first", "n_second"), (first, second), dim)
 
 
 def pearson(first: xr.DataArray, second: xr.DataArray, dim: str = "image") -> xr.Dataset:
@@ -38,31 +42,62 @@ def pearson(first: xr.DataArray, second: xr.DataArray, dim: str = "image") -> xr
     Returns
     -------
     xarray.Dataset
-        `r`, `p`, and the interval `low`, `high` (Fisher's z, 95 %); NaN below four pairs or without spread.
+        `r`, `p`, and the interval `low`, `high` (Fisher's z, 95 %), which is NaN below four pairs; all are NaN below
+        two pairs or without spread.
     """
-    return _along(_pearson, ("r", "p", "low", "high"), (first, second), dim, paired=True)
+    return _along("pearson", _pearson, ("r", "p", "low", "high"), (first, second), dim, paired=True)
 
 
 def variation(values: xr.DataArray, dim: str) -> xr.DataArray:
     """Coefficient of variation along `dim` (scipy.stats.variation, ddof 1)."""
-    return _along(_variation, ("cv",), (values,), dim)["cv"]
+    return _along("variation", _variation, ("cv",), (values,), dim)["cv"]
 
 
 def mean_interval(
-    values: xr.DataArray, dim: str = "image", *, level: float = LEVEL, replicates: int = 2000, seed: int = 0
+    values: xr.DataArray,
+    dim: str = "image",
+    *,
+    level: float = LEVEL,
+    replicates: int = 2000,
+    seed: int = 0,
+    shares: bool = False,
 ) -> xr.Dataset:
     """Mean along `dim` with a bootstrap interval (scipy.stats.bootstrap, percentile).
+
+    Parameters
+    ----------
+    values : xarray.DataArray
+        Samples.
+    shares : bool
+        Values lie in [0, 1]. Where all are 0 or all are 1, for which a bootstrap claims certainty, the interval is
+        Wilson's of as many zeros or ones: no variable in [0, 1] of a given mean is 0 (or 1) throughout more often.
 
     Returns
     -------
     xarray.Dataset
-        `mean`, `low`, `high`, `n`; the interval is NaN below two values.
+        `mean`, `low`, `high`, `n`; the interval is NaN below ten values, and where all are equal.
     """
 
     def one(sample: Array) -> tuple[float, ...]:
-        return _mean_interval(sample, level, replicates, seed)
+        return _mean_interval(sample, level, replicates, seed, shares)
 
-    return _along(one, ("mean", "low", "high", "n"), (values,), dim)
+    return _along("mean_interval", one, ("mean", "low", "high", "n"), (values,), dim)
+
+
+def median_interval(values: xr.DataArray, dim: str, *, level: float = LEVEL) -> xr.Dataset:
+    """Median along `dim` with the interval between two order statistics (scipy.stats.quantile_test).
+
+    Returns
+    -------
+    xarray.Dataset
+        `median`, `low`, `high`, `n`; the interval is NaN where the sample is too small to have one (below six values
+        for 95 %).
+    """
+
+    def one(sample: Array) -> tuple[float, ...]:
+        return _median_interval(sample, level)
+
+    return _along("median_interval", one, ("median", "low", "high", "n"), (values,), dim)
 
 
 def binomial_interval(yes: xr.DataArray, dim: str, *, level: float = LEVEL) -> xr.Dataset:
@@ -71,33 +106,68 @@ def binomial_interval(yes: xr.DataArray, dim: str, *, level: float = LEVEL) -> x
     Parameters
     ----------
     yes : xarray.DataArray
-        0, 1, or NaN for what doesn't count.
+        0, 1, False, True, or NaN for what doesn't count. Mask a comparison before it comes here: NaN ≥ 1 is False, so
+        that `(radius >= 1).where(radius.notnull())` is meant where `radius >= 1` counts what is missing as a no.
 
     Returns
     -------
     xarray.Dataset
         `share`, `low`, `high`, `n`.
+
+    Raises
+    ------
+    BadInput
+        For any other value.
     """
+    yes = _labelled(yes, dim, "binomial_interval")
+    wrong = yes.values[~(np.isnan(yes.values) | (yes.values == 0) | (yes.values == 1))]
+    if wrong.size:
+        raise BadInput(
+            f"binomial_interval counts 0, 1, True, False and NaN, and found {wrong[0]:g}: "
+            "compare first, such as (values >= 1).where(values.notnull())"
+        )
 
     def one(sample: Array) -> tuple[float, ...]:
         return _binomial(sample, level)
 
-    return _along(one, ("share", "low", "high", "n"), (yes,), dim)
+    return _along("binomial_interval", one, ("share", "low", "high", "n"), (yes,), dim)
+
+
+def _labelled(array: Any, dim: str, function: str) -> xr.DataArray:
+    """Return a labelled array of numbers that has `dim`; a plain one of one dimension gets it."""
+    import xarray as xr
+
+    if not isinstance(array, xr.DataArray):
+        values = np.asarray(array)
+        if values.ndim != 1:
+            raise BadInput(
+                f"{function} takes labelled arrays, or plain ones of one dimension, and got {type(array).__name__} of "
+                f"{values.ndim}: name its dimensions, such as xarray.DataArray(values, dims=(…, {dim!r}))"
+            )
+        array = xr.DataArray(values, dims=dim)
+    what = "the array" if array.name is None else repr(str(array.name))
+    try:  # booleans that were masked are objects
+        array = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise BadInput(f"{function} takes numbers, and {what} holds something else ({array.dtype})") from None
+    if dim not in array.dims:
+        raise BadInput(f"{what} has no dimension {dim!r}: it has {', '.join(map(str, array.dims)) or 'none'}")
+    labelled: xr.DataArray = array
+    return labelled
 
 
 def _along(
+    called: str,
     function: Callable[..., tuple[float, ...]],
     names: tuple[str, ...],
     arrays: tuple[xr.DataArray, ...],
     dim: str,
     paired: bool = False,
 ) -> xr.Dataset:
-    """Apply a function of samples along `dim` to every other position."""
+    """Apply a function of samples along `dim` to every other position, in the name of the function called."""
     import xarray as xr
 
-    for array in arrays:
-        if dim not in array.dims:
-            raise BadInput(f"{str(array.name)!r} has no dimension {dim!r}: it has {', '.join(map(str, array.dims))}")
+    arrays = tuple(_labelled(array, dim, called) for array in arrays)
     if not paired:  # samples of two sizes: their positions along `dim` have nothing to do with each other
         arrays = tuple(
             array.rename({dim: f"{dim}_{i}"}).drop_vars(dim, errors="ignore") for i, array in enumerate(arrays)
@@ -133,11 +203,14 @@ def _mann_whitney(first: Array, second: Array) -> tuple[float, ...]:
 def _pearson(first: Array, second: Array) -> tuple[float, ...]:
     from scipy import stats
 
-    if len(first) < 4 or not first.std() or not second.std():
+    if len(first) < 2 or not first.std() or not second.std():
         return (np.nan,) * 4
     found = stats.pearsonr(first, second)
+    r, p = float(found.statistic), float(found.pvalue)
+    if len(first) < 4:  # Fisher's z has no variance
+        return r, p, np.nan, np.nan
     interval = found.confidence_interval(LEVEL)
-    return float(found.statistic), float(found.pvalue), float(interval.low), float(interval.high)
+    return r, p, float(interval.low), float(interval.high)
 
 
 def _variation(values: Array) -> tuple[float, ...]:
@@ -146,19 +219,31 @@ def _variation(values: Array) -> tuple[float, ...]:
     return (float(stats.variation(values, ddof=1)) if len(values) > 1 and values.mean() else np.nan,)
 
 
-def _mean_interval(values: Array, level: float, replicates: int, seed: int) -> tuple[float, ...]:
+def _mean_interval(values: Array, level: float, replicates: int, seed: int, shares: bool) -> tuple[float, ...]:
     from scipy import stats
 
     n = len(values)
-    if n < 2:
-        return (float(values.mean()) if n else np.nan, np.nan, np.nan, float(n))
-    mean = float(values.mean())
+    mean = float(values.mean()) if n else np.nan
+    if n < FEWEST:
+        return mean, np.nan, np.nan, float(n)
     if not values.std():
-        return mean, mean, mean, float(n)
+        if shares and mean in (0.0, 1.0):
+            return _binomial(values, level)
+        return mean, np.nan, np.nan, float(n)
     found = stats.bootstrap(
         (values,), np.mean, confidence_level=level, n_resamples=replicates, method="percentile", rng=seed
     ).confidence_interval
     return mean, float(found.low), float(found.high), float(n)
+
+
+def _median_interval(values: Array, level: float) -> tuple[float, ...]:
+    from scipy import stats
+
+    n = len(values)
+    if not n:
+        return np.nan, np.nan, np.nan, 0.0
+    found = stats.quantile_test(values, p=0.5).confidence_interval(level)
+    return float(np.median(values)), float(found.low), float(found.high), float(n)
 
 
 def _binomial(values: Array, level: float) -> tuple[float, ...]:

@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 import numpy as np
 
 from geoframe.errors import BadInput
-from geoframe.statistics.compare import mann_whitney
-from geoframe.summary import Summary, stored_node
+from geoframe.statistics.claims import CLAIMS, TESTS, missing, sides, stages
+from geoframe.statistics.compare import LEVEL, mann_whitney, mean_interval
+from geoframe.statistics.tables import INTERVALS, RULE, by_sign, interval, measured, number, percent, who
+from geoframe.summary import Summary, described, stored_node
 
 if TYPE_CHECKING:
     import xarray as xr
 
-ALPHA = 0.05
 NULL = 1e-9  # of the largest singular value: directions below it are null
-CLAIMS = {  # what the paper's text gives
-    "mean GI, late > early": "11.5 > 7 (cap not given)",
-    "GI, last > first third of the row space, late": "yes",
-    "α, last > first third of the row space, late": "1.2 > 0.4",
-    "α in the last third, late > initial": "1.2 > 0.4",
+GI = "scaled direction"  # the diagonal of the input box, unless the probe says otherwise
+THIRDS = {
+    "gi_first": "GI over the first third of the row space",
+    "gi_last": "GI over the last third of the row space",
+    "alpha_first": "α over the first third of the row space",
+    "alpha_last": "α over the last third of the row space",
 }
+MEANS = {"gi_mean": "GI, restricted at the search's cap", **THIRDS}
+VARIABLES = {
+    "images": ("1", "number of images"),
+    "gi_median": (GI, "median GI over images, directions and signs"),
+    "gi_over_1": ("1", "share of directions and signs with GI > 1"),
+    "gi_censored": ("1", "share of directions and signs whose GI reaches the search's cap"),
+    "distance_mean": ("raw-pixel L2", "mean distance to the class change, restricted at the cap, along +d"),
+    "rank": ("1", "median over images of the number of singular values above the rank threshold"),
+    "n_significant": ("1", "median over images of the number of singular values above a share of the largest"),
+    **{name: (GI, f"mean over images of the mean {text}") for name, text in MEANS.items()},
+    **{f"{name}_low": (GI, f"lower end of the 95 % interval of the mean {text}") for name, text in MEANS.items()},
+    **{f"{name}_high": (GI, f"upper end of the 95 % interval of the mean {text}") for name, text in MEANS.items()},
+}
+DIAGONALS = "GI and α in diagonals of the input box (scale of the probes), over images, directions and signs"
 
 
 def both_signs(ds: xr.Dataset, name: str) -> xr.DataArray:
@@ -67,9 +83,9 @@ class SpectrumSummary(Summary):
     def caption(self) -> str:
         """What the columns are."""
         return (
-            "GI and α in diagonals of the input box, over images, directions and signs; means are restricted at the "
-            "search's cap, which B doesn't give for §5.1; α and GI by thirds of the row space, in order of falling "
-            "singular value"
+            f"{DIAGONALS}; n: images; means are restricted at the search's cap (Neural Expansion doesn't give that of "
+            "its §5.1), cens.: share of rays that reach it; L2: mean distance in raw pixels; first and last third of "
+            f"the row space, in order of falling singular value; {INTERVALS}"
         )
 
     def compute(self, tree: xr.DataTree) -> xr.Dataset:
@@ -80,52 +96,49 @@ class SpectrumSummary(Summary):
         jacobian = stored_node(tree, self.jacobian)
         mean_gi, mean_alpha = both_signs(gi, "gi"), both_signs(alpha, "alpha")
         every = ("image", "direction")
-        measured = mean_gi.notnull()
+        found = mean_gi.notnull()
         table = {
+            "images": found.any("direction").sum("image"),
             "gi_median": xr.concat([gi["gi"], gi["gi_negative"]], "sign").median(("sign", *every)),
-            "gi_mean": mean_gi.mean(every),
-            "gi_over_1": ((gi["gi"] > 1) * 0.5 + (gi["gi_negative"] > 1) * 0.5).where(measured).mean(every),
-            "gi_censored": (gi["censored"] * 0.5 + gi["censored_negative"] * 0.5).where(measured).mean(every),
+            "gi_over_1": ((gi["gi"] > 1) * 0.5 + (gi["gi_negative"] > 1) * 0.5).where(found).mean(every),
+            "gi_censored": (gi["censored"] * 0.5 + gi["censored_negative"] * 0.5).where(found).mean(every),
             "distance_mean": gi["distance"].mean(every),
-            "gi_first": third(gi, mean_gi, last=False).mean("image"),
-            "gi_last": third(gi, mean_gi, last=True).mean("image"),
-            "alpha_first": third(alpha, mean_alpha, last=False).mean("image"),
-            "alpha_last": third(alpha, mean_alpha, last=True).mean("image"),
             "rank": jacobian["rank"].where(jacobian["rank"] >= 0).median("image"),
             "n_significant": jacobian["n_significant"].where(jacobian["n_significant"] >= 0).median("image"),
         }
-        return xr.Dataset(table).drop_attrs()
+        by_image = {"gi_mean": mean_gi.mean("direction")}
+        for name, node, values in (("gi", gi, mean_gi), ("alpha", alpha, mean_alpha)):
+            by_image |= {f"{name}_first": third(node, values, False), f"{name}_last": third(node, values, True)}
+        for name, values in by_image.items():
+            ends = mean_interval(values)
+            table |= {name: ends["mean"], f"{name}_low": ends["low"], f"{name}_high": ends["high"]}
+        return described(xr.Dataset(table), VARIABLES).assign_attrs(level=LEVEL)
 
     def rows(self, ds: xr.Dataset) -> tuple[list[str], list[list[str]]]:
-        """Return a row for each checkpoint that was measured."""
-        headers = ["encoder", "probe set", "GI median", "GI mean", "> 1 (%)", "censored (%)", "mean L2"]
-        headers += ["GI thirds", "α thirds", "rank", "> 0.1 σ₁"]
+        """Return a row for each checkpoint that was measured: the whole basis."""
+        headers = ["encoder", "probe set", "n", "median GI", "mean GI", "> 1 (%)", "cens. (%)", "L2", "rank"]
         rows = []
-        for place in np.ndindex(ds["gi_mean"].shape):
-            cell = ds.isel(dict(zip(map(str, ds["gi_mean"].dims), place, strict=True)))
-            if not np.isfinite(float(cell["gi_mean"])):
-                continue
-            number = {name: float(cell[name]) for name in map(str, ds.data_vars)}
-            rows.append(
-                [
-                    str(cell["encoder"].item()),
-                    str(cell["probeset"].item()),
-                    *(f"{number[name]:.3g}" for name in ("gi_median", "gi_mean")),
-                    *(f"{100 * number[name]:.3g}" for name in ("gi_over_1", "gi_censored")),
-                    f"{number['distance_mean']:.3g}",
-                    f"{number['gi_first']:.2g} … {number['gi_last']:.2g}",
-                    f"{number['alpha_first']:.2g} … {number['alpha_last']:.2g}",
-                    *(f"{number[name]:.0f}" for name in ("rank", "n_significant")),
-                ]
-            )
-        return headers, rows
+        for cell in measured(ds, "gi_mean"):
+            shares = (percent(cell[name]) for name in ("gi_over_1", "gi_censored"))
+            counts = (f"{float(cell[name]):.0f}" for name in ("rank", "n_significant"))
+            mean = interval(cell, "gi_mean", digits=2)
+            row = [str(int(cell["images"])), number(cell["gi_median"]), mean, *shares, number(cell["distance_mean"])]
+            rows.append([*who(cell), *row, *counts])
+        return [*headers, "> 0.1 σ₁"], rows
+
+    def tables(self, ds: xr.Dataset) -> list[tuple[str, list[str], list[list[str]]]]:
+        """Return the table of the whole basis, and that of the thirds of the row space."""
+        headers = ["encoder", "probe set", "GI, first third", "GI, last third", "α, first third", "α, last third"]
+        rows = [[*who(cell), *(interval(cell, name, digits=2) for name in THIRDS)] for cell in measured(ds, "gi_mean")]
+        return [(self.label, *self.rows(ds)), (f"{self.label}, thirds", headers, rows)]
 
 
 @attrs.frozen(kw_only=True)
 class SpectrumClaims(Summary):
     """Fig. 2's claims, each tested over images (Mann–Whitney U) on the initial, the earliest and the latest weights.
 
-    Rule (ours): agrees where p < 0.05 with the published sign, disagrees where p < 0.05 with the other one, else
+    Each network has rows of its own: checkpoints of one training with their initial weights (see `networks`). Rule
+    (ours): agrees where p < 0.05 with the published sign, disagrees where p < 0.05 with the other one, else
     inconclusive. It is one training: the test is over images, not over seeds.
     """
 
@@ -140,8 +153,10 @@ class SpectrumClaims(Summary):
     def caption(self) -> str:
         """The rule."""
         return (
-            "means over images; Mann–Whitney U over images of one training (one seed), GI and α in diagonals; agrees: "
-            f"p < {ALPHA} with the published sign; disagrees: with the other one"
+            f"means over images; {DIAGONALS}. Mann–Whitney U over n images of one training (one seed), two-sided; late "
+            "and early: the last and the first checkpoint after the initial weights. Published: Neural Expansion, "
+            "§5.1.2 (its cap isn't given) and §5.1.3, of an MLP on MNIST; on other data a verdict compares the sign "
+            f"only. {RULE}"
         )
 
     def compute(self, tree: xr.DataTree) -> xr.Dataset:
@@ -149,36 +164,55 @@ class SpectrumClaims(Summary):
         import xarray as xr
 
         gi, alpha = (stored_node(tree, node).isel(probeset=0, drop=True) for node in (self.gi, self.linearity))
-        epochs = gi["epoch"].values if "epoch" in gi.coords else np.zeros(gi.sizes["encoder"])
-        trained = np.flatnonzero(epochs > 0)
-        if not len(trained):
+        known = stages(gi)
+        if not known:
             return xr.Dataset()
-        places = {"early": trained[np.argmin(epochs[trained])], "late": trained[np.argmax(epochs[trained])]}
-        mean_gi, mean_alpha = both_signs(gi, "gi"), both_signs(alpha, "alpha")
-
-        def at(values: xr.DataArray, which: Any) -> xr.DataArray:
-            return values.isel(encoder=which).drop_vars([c for c in values.coords if c != "image"], errors="ignore")
-
-        late = places["late"]
-        sides = [
-            (at(mean_gi.mean("direction"), late), at(mean_gi.mean("direction"), places["early"])),
-            (at(third(gi, mean_gi, True), late), at(third(gi, mean_gi, False), late)),
-            (at(third(alpha, mean_alpha, True), late), at(third(alpha, mean_alpha, False), late)),
-        ]
-        initial = np.flatnonzero(epochs == 0)
-        last = third(alpha, mean_alpha, True)
-        other = at(last, initial[0]) if len(initial) else xr.full_like(at(last, late), np.nan)
-        sides.append((at(last, late), other))
-        found = [mann_whitney(a, b).assign(first=a.mean(), second=b.mean()) for a, b in sides]
-        return xr.concat(found, xr.Variable("claim", np.array(list(CLAIMS), dtype=object)), coords="minimal")
+        values = {
+            "gi": both_signs(gi, "gi").mean("direction"),
+            **{f"gi_{name}": third(gi, both_signs(gi, "gi"), name == "last") for name in ("first", "last")},
+            **{f"alpha_{name}": third(alpha, both_signs(alpha, "alpha"), name == "last") for name in ("first", "last")},
+        }
+        tests = []
+        for stage in known:
+            pairs = [(values[a].sel(encoder=x) if x else None, values[b].sel(encoder=y) if y else None)
+                     for (a, x), (b, y) in sides(stage)]  # fmt: skip
+            tests.append(xr.concat([_tested(*pair) for pair in pairs], "claim"))
+        claims = np.array([*CLAIMS], dtype=object)
+        ds = xr.concat(tests, "network").assign_coords(claim=claims)
+        texts = {name: np.array([getattr(s, name) for s in known], dtype=object) for name in ("late", "problem")}
+        ds = ds.assign_coords(network=texts["late"], problem=("network", texts["problem"]))
+        return described(ds, TESTS)
 
     def rows(self, ds: xr.Dataset) -> tuple[list[str], list[list[str]]]:
-        """Return a row for each claim."""
-        headers = ["claim", "ours", "published", "p", "verdict"]
+        """Return a row for each network and claim."""
+        headers = ["network", "claim", "n", "ours", "published", "p", "verdict"]
         rows = []
-        for claim in map(str, ds["claim"].values if "claim" in ds.coords else ()):
-            cell = ds.sel(claim=claim)
-            first, second, p = (float(cell[name]) for name in ("first", "second", "p"))
-            verdict = "inconclusive" if not p < ALPHA else "agrees" if first > second else "disagrees"
-            rows.append([claim, f"{first:.3g}, {second:.3g}", CLAIMS[claim], f"{p:.2g}", verdict])
+        for network in ds["network"].values if "network" in ds.coords else ():
+            for claim in map(str, ds["claim"].values):
+                cell = ds.sel(network=network, claim=claim)
+                counts = f"{int(cell['n_first'])}, {int(cell['n_second'])}"
+                ours = f"{number(cell['first'])}, {number(cell['second'])}"
+                rows.append([str(network), claim, counts, ours, CLAIMS[claim], number(cell["p"], 2), verdict(cell)])
         return headers, rows
+
+    def tables(self, ds: xr.Dataset) -> list[tuple[str, list[str], list[list[str]]]]:
+        """Return the table of claims, or one that says why there are none."""
+        if not ds.data_vars:
+            return [(self.label, ["nothing to compare"], [["no trained network in these results"]])]
+        return super().tables(ds)
+
+
+def verdict(cell: xr.Dataset) -> str:
+    """One claim by the rule of `SpectrumClaims`."""
+    if not np.isfinite(float(cell["p"])):
+        return missing(str(cell["claim"].item()), str(cell["problem"].item()))
+    return by_sign(float(cell["p"]), float(cell["first"]) - float(cell["second"]))
+
+
+def _tested(one: xr.DataArray | None, other: xr.DataArray | None) -> xr.Dataset:
+    """Compare two samples over images; an absent one is empty."""
+    import xarray as xr
+
+    empty = xr.DataArray([np.nan], dims="image")
+    first, second = (empty if side is None else side.drop_vars([*side.coords]) for side in (one, other))
+    return mann_whitney(first, second).assign(first=first.mean(), second=second.mean())
