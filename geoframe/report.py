@@ -74,8 +74,10 @@ class RunFailed(GeoframeError):
     def __init__(self, report: Report) -> None:
         causes = [f"{cell.label}: {failure.cause}" for cell, failure in report.failures] + report.problems
         more = f" (and {len(causes) - 1} more)" if len(causes) > 1 else ""
-        what = (
-            f"{len(report.failures)} of {len(report.plan.unique())} cells failed" if report.failures else "incomplete"
-        )
-        super().__init__(f"{what}: {causes[0]}{more}; the rest is in {report.folder}; run it again to retry")
+        if report.failures:
+            what, hint = f"{len(report.failures)} of {len(report.plan.unique())} cells failed", "run it again to retry"
+        else:
+            what, hint = "every cell is finished, but", "correct that and run it again: nothing is measured twice"
+        colon = ": " if report.failures else " "
+        super().__init__(f"{what}{colon}{causes[0]}{more}; the rest is in {report.folder}; {hint}")
         self.report = report

@@ -19,6 +19,7 @@ from geoframe.study_checks import (
     check_distinct,
     check_items,
     check_names,
+    check_nodes,
     check_runnable,
     check_texts,
     merged_presets,
@@ -126,6 +127,7 @@ class Study:
         for field, items in fields.items():
             check_items(field, items, f"{where_of(cls)}, preset {chosen!r}")
         check_runnable(fields, f"{where_of(cls)}, preset {chosen!r}")
+        check_nodes(fields, f"{where_of(cls)}, preset {chosen!r}")
         return ResolvedStudy(cls.name, cls.title, chosen, **fields, changes=tuple(changes), match=cls.match)  # type: ignore[arg-type]
 
 

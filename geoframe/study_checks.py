@@ -32,6 +32,7 @@ _NOUN = {
     "figures": "a Figure",
     "summaries": "a Summary",
 }
+_NODE_FIELDS = ("probe", "different", "gi", "linearity", "jacobian")  # what summaries and figures call their nodes
 _REQUIRED = ("encoders", "probesets", "probes")
 KNOWN = (*BELONGS, "presets", "match", "name", "title")
 
@@ -101,6 +102,29 @@ def check_runnable(fields: Fields, where: str) -> None:
     for probe in fields["probes"]:
         check_outputs(probe)
     check_distinct(fields, where)
+
+
+def nodes_needed(item: Any) -> list[str]:
+    """Nodes of the results that a summary or figure is made from, where it says so.
+
+    A figure of somebody else's that has `Figure`'s own default may draw from anything.
+    """
+    named = [getattr(item, "needs_node", ""), *(getattr(item, field, "") for field in _NODE_FIELDS)]
+    silent = "ratio" if item.kind == "figure" and not type(item).__module__.startswith("geoframe.") else ""
+    return [name for name in dict.fromkeys(named) if isinstance(name, str) and name not in ("", silent)]
+
+
+def check_nodes(fields: Fields, where: str) -> None:
+    """Refuse a summary or figure whose node no probe and no summary of the study makes."""
+    made = [item.label for item in (*fields["probes"], *fields["summaries"])]
+    for field in ("summaries", "figures"):
+        for item in fields[field]:
+            for name in nodes_needed(item):
+                if name not in made:
+                    raise BadInput(
+                        f"{where}: {item.kind} {item.label!r} is made from the results of {name!r}, which the study "
+                        f"doesn't measure: add that, or leave the {item.kind} out{did_you_mean(name, made)}"
+                    )
 
 
 def merged_presets(cls: type, where: str) -> dict[str, dict[str, Any]]:

@@ -156,6 +156,11 @@ def _by_cause(report: Report) -> list[tuple[list[str], Failure]]:
 def _advice(report: Report) -> str:
     """One line: how far the run is, and how to go on."""
     total = len(report.plan.unique())
+    if not report.failures and not report.interrupted:
+        return (
+            f"incomplete: all of {plural(total, 'cell')} are finished, but a summary or figure failed: correct what is "
+            "said above and run the same command, which measures nothing again"
+        )
     done = sum(decision.job.complete for decision in report.decisions)
     state = "stopped" if report.interrupted else "incomplete"
     command = shlex.join(["geoframe", *sys.argv[1:]])

@@ -86,7 +86,7 @@ def test_a_preset_says_what_it_changes(here):
     assert "preset wide, which changes:" in result.output
     assert "probes.norm.repeats: 1 → 3" in result.output
     assert "encoders: 2 (a, b) → 1 (b)" in result.output
-    assert "1 cell, 9 forward passes, about" in result.output
+    assert "1 cell, 9 forward passes, about 0.0 s on cpu if no ray ended early" in result.output
     assert not (here / "runs").exists()
 
 
@@ -204,7 +204,46 @@ class Drawn(_Small):
     result = call("run", "study.py", "--out", "out", "--device", "cpu")
     assert result.exit_code == 1
     assert result.stderr == "geoframe: figure bad: ZeroDivisionError: division by zero\n"
+    assert "all of 2 cells are finished, but a summary or figure failed: correct" in result.stdout
+    assert "which measures nothing again" in result.stdout
     assert call("plot", "out").exit_code == 1
+
+
+MISSING = """
+class Drawn(_Small):
+    {field} = ({item},)
+"""
+
+
+@pytest.mark.parametrize(
+    ("field", "item", "message"),
+    [
+        ("figures", "gf.RatioProfiles()", "figure 'fig1a' is made from the results of 'ratio', which the study doesn't"),
+        ("figures", "gf.TubeRadii(probe='nrom')", "of 'nrom', which the study doesn't measure: add that, or leave the figure out; did"),
+        ("summaries", "gf.SpectrumSummary(gi='norm', jacobian='norm')", "is made from the results of 'linearity'"),
+        ("summaries", "gf.CoverageSummary(probe='norm')", "is made from the results of 'coverage-different'"),
+    ],
+)
+@pytest.mark.parametrize("options", [(), ("--dry-run",)])
+def test_a_summary_or_figure_of_what_is_not_measured_is_refused_first(here, field, item, message, options):
+    study = STUDY.replace("class Small", "class _Small") + MISSING.format(field=field, item=item)
+    (here / "study.py").write_text(study)
+    result = call("run", "study.py", "--out", "out", *options)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not (here / "out").exists()
+
+
+def test_an_encoder_that_is_not_timed_is_named_with_the_reason(here):
+    study = STUDY.replace("class Small", "class _Small") + """
+class Typo(_Small):
+    encoders = (gf.FactoryEncoder("geoframe.models.small:mpl", input_shape=(1, 4, 4), name="f"),)
+"""
+    (here / "study.py").write_text(study)
+    result = call("run", "study.py", "--dry-run")
+    assert result.exit_code == 0
+    assert "1 cell, 3 forward passes; how long they take on cpu is not known" in result.stdout
+    assert "encoder f was not timed: UnknownName: geoframe.models.small has no function 'mpl'" in result.stdout
 
 
 def test_plot_needs_figures(here):
