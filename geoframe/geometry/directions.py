@@ -15,15 +15,17 @@ def stream_key(*parts: object) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "little")
 
 
-def unit_direction(shape: Sequence[int], seed: int, image_id: str, index: int) -> np.ndarray:
+def unit_direction(
+    shape: Sequence[int], seed: int, image_id: str, index: int, purpose: str = "direction"
+) -> np.ndarray:
     """Draw one unit vector, uniform on the sphere: a normalised Gaussian vector (A.2).
 
     Parameters
     ----------
     shape : sequence of int
         Shape of the direction; the sphere lives in its flattened space.
-    seed, image_id, index
-        Key of the draw. A counter-based generator (Philox) is keyed by all three, so a direction
+    seed, image_id, index, purpose
+        Key of the draw. A counter-based generator (Philox) is keyed by all of them, so a direction
         doesn't depend on the device, the batch, or how many others are drawn.
 
     Returns
@@ -31,14 +33,16 @@ def unit_direction(shape: Sequence[int], seed: int, image_id: str, index: int) -
     numpy.ndarray
         float32, of `shape`, of L2 norm 1.
     """
-    generator = np.random.Generator(np.random.Philox(key=stream_key("direction", seed, image_id, index)))
+    generator = np.random.Generator(np.random.Philox(key=stream_key(purpose, seed, image_id, index)))
     gaussian = generator.standard_normal(tuple(shape), dtype=np.float32)
     norm = np.sqrt(np.einsum("i,i->", gaussian.ravel(), gaussian.ravel(), dtype=np.float64))
     gaussian /= np.float32(norm)
     return gaussian
 
 
-def unit_directions(shape: Sequence[int], seed: int, image_id: str, start: int, stop: int) -> torch.Tensor:
+def unit_directions(
+    shape: Sequence[int], seed: int, image_id: str, start: int, stop: int, purpose: str = "direction"
+) -> torch.Tensor:
     """Draw directions start…stop−1 of one image.
 
     Returns
@@ -48,7 +52,7 @@ def unit_directions(shape: Sequence[int], seed: int, image_id: str, start: int, 
     """
     block = np.empty((stop - start, *shape), dtype=np.float32)
     for row, index in enumerate(range(start, stop)):
-        block[row] = unit_direction(shape, seed, image_id, index)
+        block[row] = unit_direction(shape, seed, image_id, index, purpose)
     return torch.from_numpy(block)
 
 

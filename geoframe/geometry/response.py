@@ -102,6 +102,45 @@ def pair_responses(
     return torch.cat(response), torch.stack(level).sum(0) / pairs
 
 
+def block_responses(
+    phi: Map, x: torch.Tensor, u: torch.Tensor, scales: Sequence[float], rows: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Measure the finite response along one block of pairs at several scales, which share batches.
+
+    Parameters
+    ----------
+    phi, x
+        As in `pair_responses`.
+    u : torch.Tensor
+        Unit directions (pair, …).
+    scales : sequence of float
+    rows : int
+        Images in a batch: 1 + 2 · pairs · scales of them, so 3 at least.
+
+    Returns
+    -------
+    response, level : torch.Tensor
+        (pair, scale) and (scale,), float64, on the CPU: see `pair_responses`.
+    """
+    size = even_blocks(len(u), (rows - 1) // 2)
+    together = max(1, (rows - 1) // (2 * size))
+    energies, levels = [], []
+    for part in torch.split(u, size):
+        found = []
+        for start in range(0, len(scales), together):
+            steps = u.new_tensor(scales[start : start + together]).view(-1, 1, *[1] * (u.ndim - 1))
+            moves = (steps * part).flatten(0, 1)
+            batch = torch.cat([x, x + moves, x - moves]).contiguous(memory_format=_layout(x))
+            moved, squares = displacements(phi, batch)
+            shape = (2, len(steps), len(part))
+            energy = squared_norms(moved).view(shape).mean(0).T / steps.flatten().square()
+            found.append(torch.stack([energy, squares[0] + squares[1:].view(shape).mean(0).T]))
+        energy, level = torch.cat(found, 2)
+        energies.append(energy.cpu())
+        levels.append(level.cpu())
+    return torch.cat(energies), torch.cat(levels).mean(0)
+
+
 def linear_predictions(push: Push, x: torch.Tensor, draw: Directions, count: int, block: int) -> torch.Tensor:
     """Squared lengths of pushed-forward directions, P_i = ‖J u_i‖².
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import attrs
 
@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     import torch
 
     from geoframe.loaded import LoadedEncoder
+    from geoframe.ratio_estimators import Measured
 
 IMAGENET_SCALES: tuple[float, ...] = tuple(10 ** (-2 + k / 4) for k in range(17))
 CIFAR_SCALES: tuple[float, ...] = tuple(10 ** (-2.85 + k / 4) for k in range(17))
 
 NOISE_PAIRS = 2  # antipodal pairs whose displacements are repeated in float64
 NOISE_ENOUGH = 0.1  # of the limit: below it, noise is carried along instead of measured
+LEAST = 16  # directions below which the adaptive estimator has no variance to go by
+PLANNED = 40  # pairs a scale that it is planned to need for 2 %
 GAP_STEP = 1e-6  # raw-pixel L2, in float64
 
 
@@ -56,6 +59,11 @@ class RatioProbe(Probe):
         directions / 2 are used. With exactly that, numerator and denominator share all pairs.
     noise_limit : float
         A rung whose floating-point noise exceeds this share of the measured energy is not valid.
+    estimator : {"paper", "adaptive"}
+        The paper's protocol, or ours: as many directions at each scale as its standard error needs, with a control
+        variate; see `geoframe.geometry.controlled`. `directions` is the most at a scale then, `jvp_directions` unused.
+    target_se : float
+        Relative standard error of each ratio at which the adaptive estimator stops.
 
     Notes
     -----
@@ -75,6 +83,7 @@ class RatioProbe(Probe):
         "response": Output(("scale",), units="squared feature L2 / η²", long_name="mean squared response m_η / η²"),
         "noise_fraction": Output(("scale",), long_name="floating-point noise over measured energy"),
         "valid": Output(("scale",), dtype="bool", long_name="noise within the limit and values finite"),
+        "directions_used": Output(("scale",), dtype="int64", long_name="directions measured, both antipodes counted"),
         "prediction": Output(units="squared feature L2 / η²", long_name="linear prediction m̃_η / η²"),
         "prediction_se": Output(units="squared feature L2 / η²", long_name="standard error of the prediction"),
         "derivative_gap": Output(long_name="relative difference of derivative and one-sided differences at the image"),
@@ -86,6 +95,15 @@ class RatioProbe(Probe):
         default=256, validator=[attrs.validators.instance_of(int), attrs.validators.ge(2)]
     )
     noise_limit: float = attrs.field(default=0.05, converter=float, validator=attrs.validators.gt(0))
+    estimator: Literal["paper", "adaptive"] = attrs.field(
+        default="paper", validator=attrs.validators.in_(("paper", "adaptive"))
+    )
+    target_se: float = attrs.field(default=0.02, converter=float, validator=attrs.validators.gt(0))
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        if self.estimator == "adaptive" and self.directions < LEAST:
+            raise ValueError(f"estimator='adaptive' needs directions={LEAST} or more, not {self.directions}")
 
     def default_name(self) -> str:
         """Return "ratio"."""
@@ -107,12 +125,16 @@ class RatioProbe(Probe):
 
     def forward_passes(self) -> float:
         """Planned cost of one image: 17 · 2048 displacements and 256 Jacobian–vector products by default."""
+        if self.estimator == "adaptive":
+            pairs = min(self.pairs, PLANNED * max(0.5, (0.02 / self.target_se) ** 2))
+            return float(len(self.scales) * 2 * pairs + 400)
         return float(len(self.scales) * self.directions + 3 * self.jvps)
 
     def smoke(self) -> RatioProbe:
         """Return the same with 3 scales and 4 directions."""
         spread = (self.scales[0], self.scales[len(self.scales) // 2], self.scales[-1])
-        return self.evolve(scales=tuple(sorted(set(spread))), directions=4, jvp_directions=2)
+        least = 4 if self.estimator == "paper" else LEAST
+        return self.evolve(scales=tuple(sorted(set(spread))), directions=least, jvp_directions=2)
 
     def measure(self, encoder: LoadedEncoder, batch: Batch) -> Mapping[str, Any]:
         """Measure the images one by one; see `Probe.measure`."""
@@ -124,34 +146,32 @@ class RatioProbe(Probe):
     def _measure_one(self, encoder: LoadedEncoder, x: torch.Tensor, image_id: str) -> dict[str, Any]:
         import numpy as np
 
-        from geoframe.geometry import noise, response
-        from geoframe.geometry.directions import unit_directions
-        from geoframe.geometry.ratio import estimate_ratio
+        from geoframe.geometry import noise
 
-        def draw(start: int, stop: int) -> torch.Tensor:
-            return unit_directions(encoder.input_shape, self.seed, image_id, start, stop).to(encoder.device)
-
-        block = response.even_blocks(self.pairs, (encoder.micro_batch - 1) // 2)
-        jvp_block = response.even_blocks(self.jvps, max(1, encoder.micro_batch // 4))
-        energies, level = response.pair_responses(encoder.features, x, draw, self.pairs, self.scales, block)
-        predictions = response.linear_predictions(encoder.pushforward, x, draw, self.jvps, jvp_block)
-        estimate = estimate_ratio(energies.numpy(), predictions.numpy())
-        energy = estimate.response * np.square(self.scales)
-        u = draw(0, block)
-        fractions = noise.noise_fractions(
-            self._noise_meter(encoder, x, u), self.scales, energy, level.numpy(), self.noise_limit * NOISE_ENOUGH
-        )
-        valid = (fractions <= self.noise_limit) & np.isfinite(estimate.ratio) & (estimate.prediction > 0)
+        found = self._estimate(encoder, x, image_id)
+        energy = found.response * np.square(self.scales)
+        meter = self._noise_meter(encoder, x, found.u)
+        fractions = noise.noise_fractions(meter, self.scales, energy, found.level, self.noise_limit * NOISE_ENOUGH)
+        valid = (fractions <= self.noise_limit) & np.isfinite(found.ratio) & (found.prediction > 0)
         return {
-            "ratio": np.where(valid, estimate.ratio, np.nan),
-            "ratio_se": np.where(valid, estimate.ratio_se, np.nan),
-            "response": estimate.response,
+            "ratio": np.where(valid, found.ratio, np.nan),
+            "ratio_se": np.where(valid, found.ratio_se, np.nan),
+            "response": found.response,
             "noise_fraction": fractions,
             "valid": valid,
-            "prediction": estimate.prediction,
-            "prediction_se": estimate.prediction_se,
-            "derivative_gap": self._gap(encoder, x, u[:1]),
+            "directions_used": found.directions,
+            "prediction": found.prediction,
+            "prediction_se": found.prediction_se,
+            "derivative_gap": self._gap(encoder, x, found.u[:1]),
         }
+
+    def _estimate(self, encoder: LoadedEncoder, x: torch.Tensor, image_id: str) -> Measured:
+        from geoframe.ratio_estimators import ImageDirections, adaptive_estimate, paper_estimate
+
+        draw = ImageDirections(encoder, self.seed, image_id)
+        if self.estimator == "adaptive":
+            return adaptive_estimate(encoder, x, draw, self.scales, self.pairs, self.target_se)
+        return paper_estimate(encoder, x, draw, self.scales, self.pairs, self.jvps)
 
     @staticmethod
     def _noise_meter(encoder: LoadedEncoder, x: torch.Tensor, u: torch.Tensor) -> Any:

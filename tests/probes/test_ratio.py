@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln, jv
 
+import geoframe as gf
 from geoframe import measuring
 from geoframe.errors import BadInput
 from geoframe.geometry.directions import unit_directions
@@ -196,3 +197,24 @@ def test_every_variable_says_what_it_is() -> None:
             assert variable.attrs["long_name"]
             assert variable.attrs["units"]
     assert {"probe", "weights", "images", "settings", "versions", "git_commit"} <= set(found.attrs)
+
+
+@pytest.mark.parametrize("network", [relu_net(), conv_net()])
+def test_the_adaptive_estimate_agrees_with_the_papers(network: torch.nn.Module) -> None:
+    shape = SHAPE if isinstance(network[0], torch.nn.Flatten) else (3, 8, 8)
+    encoder = gf.ModuleEncoder(network, input_shape=shape)
+    images = gf.TensorSet(torch.rand(2, *shape, generator=torch.Generator().manual_seed(2)), name="toy")
+    scales = (0.3, 3.0, 30.0)
+    paper = gf.measure(gf.RatioProbe(scales=scales, jvp_directions=1024, seed=1), encoder, images)
+    probe = gf.RatioProbe(scales=scales, estimator="adaptive", target_se=0.03)
+    adaptive = gf.measure(probe, encoder, images)
+    error = np.hypot(paper["ratio_se"], adaptive["ratio_se"])
+    assert (abs(paper["ratio"] - adaptive["ratio"]) < 4 * error).all()
+    assert (adaptive["ratio_se"] <= 0.03 * adaptive["ratio"]).all()
+    assert (adaptive["directions_used"] < paper["directions_used"]).all()
+    np.testing.assert_allclose(paper["prediction"], adaptive["prediction"], rtol=0.05)
+
+
+def test_the_adaptive_estimate_needs_some_directions() -> None:
+    with pytest.raises(BadInput, match="estimator='adaptive' needs directions=16 or more, not 8"):
+        gf.RatioProbe(estimator="adaptive", directions=8)
