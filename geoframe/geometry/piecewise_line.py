@@ -7,9 +7,9 @@ z_y − z_j of the held class y are enclosed, with an error that falls with the 
 class is certain up to the first zero of their lower bound; from there a new, shorter piece begins. On a piece without a
 kink the margins are linear, and their first zero is the answer. The method is ours; the paper searches in steps.
 
-`reach` includes a bound of every rounding error (float64, sums of n terms in any order), so no excursion is missed that
-is deeper than that, however narrow it is. A margin that stays within rounding of zero on a piece without a kink counts
-by its computed sign, as in `relu_line`: only margin < 0 is overtaken.
+`reach` includes a bound of every rounding error (float64, sums of n terms in any order). The held class counts as
+overtaken where a margin is below 0 by more than that bound: no such excursion is missed, however narrow it is, and ties
+are held. The interval ends at the margin's computed zero before it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ NEVER = float("inf")
 EPS = torch.finfo(torch.float64).eps
 FIRST_PIECE = 1 / 32  # of the cap: where no piece has been tried yet
 _ROUNDINGS = 16  # elementwise operations up to the next sum, generously
-_ROUNDED = 8.0  # a reach of so many times the bound of rounding errors alone is no kink's
-_SMALL = 1e-7  # a reach of more than that share of the margins is a kink's for sure
+_ROUNDED = 2.0  # a reach of so many times the bound of rounding errors alone is no kink's
+_DOUBTFUL = 1e4  # a reach of so many times the last such bound may be
 _SHORTEST = 8 * EPS  # piece, of the cap
 _LEAST, _AGAIN, _MOST = 0.02, 0.7, 4.0  # next piece, of the last: at least, after a failure, after a success
 
@@ -70,6 +70,10 @@ class Map:
         if self.bias is not None:
             centre, reach = centre + self.bias, torch.add(reach, self.bias.abs(), alpha=slack)
         return Enclosure(centre, tilt, reach)
+
+    def majorant(self) -> Map:
+        """Return |W| h + |b|, which bounds how large the terms of later sums can be."""
+        return Map(self.spread, self.spread, None if self.bias is None else self.bias.abs(), self.terms)
 
 
 @attrs.frozen(eq=False)
@@ -191,9 +195,9 @@ class _Search:
     def run(self) -> torch.Tensor:
         """Return the first crossing of each ray."""
         rays = torch.arange(len(self.held), device=self.held.device)
-        margin = self.margins(rays, self.now, self.now).centre
-        self.size = margin.abs().amax(1)
-        other = (margin < 0).any(1)
+        margin = self.margins(rays, self.now, self.now)
+        self.noise = torch.maximum(margin.reach.amax(1), self._resolution())
+        other = (margin.centre + margin.reach < 0).any(1)
         self.found[other] = 0.0
         rays = rays[~other]
         while len(rays):
@@ -213,6 +217,14 @@ class _Search:
         last = Map(lambda h: _rows(difference, h), lambda h: _rows(spread, h), bias, difference.shape[2])
         return last(z)
 
+    def _resolution(self) -> torch.Tensor:
+        """Rounding of margins if no unit were off and nothing cancelled out: where all units are off, reach is 0."""
+        size = self.origin.abs() + self.cap * self.slope.abs()
+        z = Enclosure(size, torch.zeros_like(size), torch.zeros_like(size))
+        for step in self.network.rest:
+            z = step.majorant()(z) if isinstance(step, Map) else step(z)
+        return EPS * (_rows(self.spread, z.centre) + self.bias.abs()).amax(1)
+
     def _round(self, rays: torch.Tensor) -> None:
         begin = self.now[rays]
         end = torch.clamp(begin + self.length[rays], max=self.cap)
@@ -223,24 +235,27 @@ class _Search:
         self.now[rays] = certain
         self.length[rays] = _next_length(margin, end - begin, share)
         short = end - begin <= _SHORTEST * self.cap
-        doubtful = ~held & (short | (margin.reach.amax(1) <= _SMALL * self.size[rays]))
+        doubtful = ~held & (short | (margin.reach.amax(1) <= _DOUBTFUL * self.noise[rays]))
         if doubtful.any():
             picked = Enclosure(*(t[doubtful] for t in _parts(margin)))
             self._settle(rays[doubtful], begin[doubtful], end[doubtful], picked)
 
     def _settle(self, rays: torch.Tensor, begin: torch.Tensor, end: torch.Tensor, margin: Enclosure) -> None:
-        """Decide pieces that have no kink, and those that are too short to be cut, by computed signs."""
-        at_end = self.margins(rays, end, end)
-        linear = (margin.reach <= _ROUNDED * at_end.reach).all(1)
+        """Decide pieces that have no kink, and those that are too short to be cut."""
+        at_begin, at_end = self.margins(rays, begin, begin), self.margins(rays, end, end)
+        noise = (at_begin.reach + at_end.reach).amax(1)  # at a kink within rounding of an end it shows at that end
+        self.noise[rays] = noise = torch.maximum(self.noise[rays], noise)
+        linear = margin.reach.amax(1) <= _ROUNDED * noise
         short = end - begin <= _SHORTEST * self.cap
-        share = first_zero(margin.centre, margin.tilt)
+        overtaken = margin.centre - margin.tilt.abs() + margin.reach < 0
+        share = first_zero(margin.centre.masked_fill(~overtaken, NEVER), margin.tilt)
         crossing = torch.where(linear, begin + share * (end - begin), NEVER)
-        overtaken = (at_end.centre < 0).any(1)
-        crossing = torch.where(short & ~linear & overtaken, begin, crossing)
+        overtaken_at_end = (at_end.centre + at_end.reach < 0).any(1)
+        crossing = torch.where(short & ~linear & overtaken_at_end, begin, crossing)
         self.found[rays] = crossing
         passed = (linear | short) & crossing.isinf()
         self.now[rays] = torch.where(passed, end, self.now[rays])
-        self.length[rays] = torch.where(passed, 2 * (end - begin), self.length[rays])
+        self.length[rays] = torch.where(passed, _MOST * (end - begin), self.length[rays])
 
 
 def first_zero(middle: torch.Tensor, tilt: torch.Tensor) -> torch.Tensor:
