@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import attrs
 import numpy as np
 import torch
 
 from geoframe.geometry.pushforward import Map, pushforward
+
+if TYPE_CHECKING:
+    from scipy.sparse.linalg import LinearOperator
+
+_ROUNDING = 1e-12  # share of a product's length that is rounding, not another dimension of the range
 
 
 @attrs.frozen(eq=False)
@@ -95,6 +101,8 @@ def rank_threshold(values: torch.Tensor, larger_side: int, dtype: torch.dtype) -
 def leading(phi: Map, x: torch.Tensor, k: int, seed: int = 0) -> Spectrum:
     """Leading singular triples without forming J: Lanczos (scipy's `svds`) on products with J and Jᵀ.
 
+    Where J has fewer than k, J = 0 say, the values end in zeros, and the vectors are orthonormal all the same.
+
     Parameters
     ----------
     phi : callable
@@ -106,15 +114,47 @@ def leading(phi: Map, x: torch.Tensor, k: int, seed: int = 0) -> Spectrum:
     seed : int
         Of the start vector.
     """
-    from scipy.sparse.linalg import LinearOperator, svds
+    from scipy.sparse.linalg import ArpackError, LinearOperator, svds
 
     shape = (phi(x).shape[1], x[0].numel())
     push, pull = _products(phi, x)
     operator = LinearOperator(shape, matvec=push, rmatvec=pull, dtype=np.float64)
     start = np.random.default_rng(seed).standard_normal(min(shape))
-    left, values, right = svds(operator, k=k, v0=start, tol=0.0, solver="arpack")
-    order = np.argsort(-values)
+    try:
+        left, values, right = svds(operator, k=k, v0=start, tol=0.0, solver="arpack")
+    except ArpackError:  # J = 0 has no start vector; or too many iterations
+        left, values, right = _by_range(operator, k, np.random.default_rng(seed))
+    order = np.argsort(-values, kind="stable")
     return Spectrum(*(torch.from_numpy(a[order].copy()).to(x.device) for a in (values, right, left.T)))
+
+
+def _by_range(operator: LinearOperator, k: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """U, Σ, Vᵀ of k triples from a basis of the range of J: products with random vectors, until one adds nothing."""
+    features, inputs = operator.shape
+    basis = np.empty((features, 0))
+    while basis.shape[1] < min(operator.shape):
+        product = operator.matvec(rng.standard_normal(inputs))
+        rest = product - basis @ (basis.T @ product)
+        rest -= basis @ (basis.T @ rest)
+        if np.linalg.norm(rest) <= _ROUNDING * np.linalg.norm(product):
+            break
+        basis = np.column_stack([basis, rest / np.linalg.norm(rest)])
+    rows = np.stack([operator.rmatvec(column) for column in basis.T]) if basis.size else np.empty((0, inputs))
+    inner, values, right = np.linalg.svd(rows, full_matrices=False)
+    missing = np.zeros(max(0, k - len(values)))
+    return (
+        _completed(basis @ inner, k, rng),
+        np.concatenate([values, missing])[:k],
+        _completed(right.T, k, rng).T,
+    )
+
+
+def _completed(columns: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
+    """The first k of orthonormal columns, and as many others orthogonal to them as are missing."""
+    missing = max(0, k - columns.shape[1])
+    random = rng.standard_normal((len(columns), missing))
+    others = np.linalg.qr(np.column_stack([columns, random]))[0][:, columns.shape[1] :]
+    return np.column_stack([columns, others])[:, :k]
 
 
 def _products(

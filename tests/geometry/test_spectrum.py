@@ -41,3 +41,26 @@ def test_leading_triples_need_no_jacobian() -> None:
     overlap = (found.right * whole.right[:5]).sum(1).abs()
     torch.testing.assert_close(overlap, torch.ones(5, dtype=torch.float64), rtol=0, atol=1e-7)
     torch.testing.assert_close((found.left * whole.left[:5]).sum(1).abs(), overlap, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize(("rank", "k"), [(0, 1), (0, 4), (1, 4), (3, 4), (4, 4), (12, 11)])
+@pytest.mark.parametrize("fails", [False, True])
+def test_leading_triples_of_a_jacobian_of_low_rank(
+    monkeypatch: pytest.MonkeyPatch, rank: int, k: int, fails: bool
+) -> None:
+    import scipy.sparse.linalg as sparse
+
+    def give_up(*args: object, **kwargs: object) -> None:
+        raise sparse.ArpackNoConvergence("No convergence", [], [])
+
+    if fails:
+        monkeypatch.setattr(sparse, "svds", give_up)
+    torch.manual_seed(0)
+    matrix = torch.randn(12, rank, dtype=torch.float64) @ torch.randn(rank, 20, dtype=torch.float64)
+    with torch.no_grad():
+        found = leading(lambda t: t @ matrix.T, torch.rand(1, 20, dtype=torch.float64), k)
+    torch.testing.assert_close(found.values, decompose(matrix).values[:k], rtol=1e-9, atol=1e-12)
+    identity = torch.eye(k, dtype=torch.float64)
+    torch.testing.assert_close(found.right @ found.right.T, identity)
+    torch.testing.assert_close(found.left @ found.left.T, identity)
+    torch.testing.assert_close(found.left @ matrix @ found.right.T, torch.diag(found.values), rtol=1e-9, atol=1e-11)
