@@ -12,7 +12,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from geoframe.errors import EncoderRefused
-from geoframe.geometry.piecewise_line import Bend, Map, Operation, PiecewiseLinear, Pool, Step, flattened
+from geoframe.geometry.enclosure import Bend, Map, Operation, Pool, Step, flattened
+from geoframe.geometry.piecewise_line import PiecewiseLinear
 
 if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from torch import nn
 
 from geoframe.geometry import relu_line
-from geoframe.geometry.piecewise_line import Bend, Enclosure, Map, PiecewiseLinear, first_crossings
+from geoframe.geometry.enclosure import Bend, Enclosure, Map
+from geoframe.geometry.piecewise_line import PiecewiseLinear, first_crossings
 from geoframe.lines import exact_form
 from geoframe.piecewise import piecewise_network
 from tests.networks import loaded
