@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 import torch
+from torch import nn
 
 from geoframe.errors import EncoderRefused
 
@@ -40,6 +41,8 @@ def _fine_classifier(encoder: LoadedEncoder) -> LoadedEncoder:
 def head_weight(encoder: LoadedEncoder, x: torch.Tensor) -> torch.Tensor:
     """Matrix W (class, feature) of a head that is affine, f = Wφ + b, whatever it is made of.
 
+    It is read off plain linear layers, and made of the values at 0 and unit vectors otherwise.
+
     Parameters
     ----------
     encoder : LoadedEncoder
@@ -52,6 +55,9 @@ def head_weight(encoder: LoadedEncoder, x: torch.Tensor) -> torch.Tensor:
         Where the head is not affine, so that there is no such matrix.
     """
     assert encoder.head is not None
+    plain = _plain_weight(encoder.head)
+    if plain is not None:
+        return plain.to(x.dtype)
     features = encoder.features(x)
     unit = torch.eye(features.shape[1], dtype=features.dtype, device=features.device)
     bias = encoder.head(torch.zeros_like(unit[:1]))
@@ -63,3 +69,24 @@ def head_weight(encoder: LoadedEncoder, x: torch.Tensor) -> torch.Tensor:
             f"encoder {encoder.label!r}: its head is not a linear layer, but the bounds need its matrix"
         )
     return weight
+
+
+def _plain_weight(head: nn.Module) -> torch.Tensor | None:
+    """W of a linear layer, or the product of several; None of anything that may do more than its class says.
+
+    Values at unit vectors would lose it under a large bias: (W + b) − b, in float32, is W to the digits that b leaves.
+    """
+    if head._forward_hooks or head._forward_pre_hooks or "forward" in vars(head):
+        return None
+    if type(head) is nn.Linear:
+        return head.weight.detach()
+    if type(head) is not nn.Sequential:
+        return None
+    parts = [_plain_weight(part) for part in head if type(part) not in (nn.Identity, nn.Dropout) or part.training]
+    matrices = [part.double() for part in parts if part is not None]
+    if not parts or len(matrices) < len(parts):
+        return None
+    product = matrices[0]
+    for matrix in matrices[1:]:
+        product = matrix @ product
+    return product
