@@ -15,6 +15,7 @@ from geoframe.encoder import Encoder, Network, PerChannel, Shape
 from geoframe.errors import EncoderRefused
 from geoframe.geometry.directions import unit_directions
 from geoframe.geometry.pushforward import pushforward
+from geoframe.network_outputs import checked_features, checked_logits
 from geoframe.numerics import exact_numerics, plain_torch, threads
 from geoframe.process import keep_freed_memory
 
@@ -151,7 +152,12 @@ class LoadedEncoder:
         """Classifier: raw [0, 1] pixels (n, channel, height, width) to logits (n, class)."""
         if self.head is None:
             raise EncoderRefused(f"encoder {self.label!r} has no head, so it has no logits: give it one")
-        return torch.as_tensor(self.head(self.features(images)))
+        return self.classify(self.features(images))
+
+    def classify(self, features: torch.Tensor) -> torch.Tensor:
+        """Head: features (n, d) to logits (n, class)."""
+        assert self.head is not None
+        return checked_logits(self.label, self.head(features), len(features))
 
     def pushforward(self, images: torch.Tensor, tangents: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Φ(x) and J_Φ(x) v, row by row (see `geoframe.geometry.pushforward`)."""
@@ -177,12 +183,13 @@ class LoadedEncoder:
 
     def preflight(self, pixels: torch.Tensor) -> None:
         """Refuse an encoder that would give silently wrong numbers (see `geoframe.preflight`)."""
-        from geoframe import preflight
+        from geoframe import derivative_check, preflight
 
         with exact_numerics():
             preflight.check_finite(self, pixels)
-            if not self._checked:
+            if len(pixels) and not self._checked:
                 preflight.check_behaviour(self, pixels[:1])
+                derivative_check.check_derivative(self, pixels)
                 self._checked = True
 
     @cached_property
@@ -201,25 +208,7 @@ class LoadedEncoder:
         if self.layout is torch.contiguous_format:
             images = images.contiguous()
         features = self.network((images - self.mean) / self.std)
-        return self._checked_features(features, len(images))
-
-    def _checked_features(self, features: Any, n: int) -> torch.Tensor:
-        if not isinstance(features, torch.Tensor):
-            raise EncoderRefused(
-                f"encoder {self.label!r} returns a {type(features).__name__}, not a tensor: "
-                "wrap it in a module that returns the feature vector"
-            )
-        if not features.is_floating_point():
-            raise EncoderRefused(
-                f"encoder {self.label!r} returns features of dtype {features.dtype}, not real numbers: convert them, "
-                "complex ones e.g. by torch.view_as_real(features).flatten(1)"
-            )
-        if features.ndim != 2 or len(features) != n:
-            raise EncoderRefused(
-                f"encoder {self.label!r} returns features of shape {tuple(features.shape)} for {n} images, "
-                f"not ({n}, d): pool or flatten them, e.g. torch.nn.Sequential(net, torch.nn.Flatten())"
-            )
-        return features
+        return checked_features(self.label, features, len(images))
 
     def count(self, passes: float) -> None:
         """Tell the progress of passes that were made around `features`."""
@@ -281,7 +270,7 @@ class LoadedEncoder:
             )
             with exact_numerics():
                 works = twin._resolves_float64()
-        except (RuntimeError, TypeError, NotImplementedError):  # constants or kernels that are float32 only
+        except Exception:  # of any kind, as a rule of constants or kernels that are float32 only
             return None
         return twin if works else None
 

@@ -10,6 +10,21 @@ from geoframe.measuring import choose_settings
 from tests.networks import SHAPE, SIZE, Linear, Sine, Square, conv_net, loaded, relu_net, some_images
 
 PIXELS = some_images(2).pixels
+BRIGHT = torch.ones(1, *SHAPE)
+
+
+class NoProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        return x.clone()
+
+    @staticmethod
+    def setup_context(ctx: object, inputs: object, output: object) -> None:
+        pass
+
+    @staticmethod
+    def jvp(ctx: object, x: torch.Tensor) -> torch.Tensor:
+        raise NotImplementedError
 
 
 class Refused(torch.nn.Module):
@@ -62,6 +77,23 @@ class Refused(torch.nn.Module):
     def feature_map(self, x: torch.Tensor) -> torch.Tensor:
         return x
 
+    def place_in_batch(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x) - self.inner(x)[0]
+
+    def root(self, x: torch.Tensor) -> torch.Tensor:
+        return (self.inner(x) - self.inner(x)).sqrt() + self.inner(x)
+
+    def leaves_range(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.where(x > 1, torch.nan, x).flatten(1)
+
+    def raises(self, x: torch.Tensor) -> torch.Tensor:
+        if x.max() > 1:
+            raise ValueError("pixels\nabove 1")
+        return self.inner(x)
+
+    def no_product(self, x: torch.Tensor) -> torch.Tensor:
+        return NoProduct.apply(self.inner(x))
+
     def several_outputs(self, x: torch.Tensor) -> torch.Tensor:
         return (self.inner(x), x)  # type: ignore[return-value]
 
@@ -91,11 +123,16 @@ class Refused(torch.nn.Module):
         ("feature_map", "pool or flatten"),
         ("several_outputs", "tuple"),
         ("pooled_batch", "features of shape"),
+        ("place_in_batch", "mixes the images"),
+        ("root", "NaN or infinite derivative"),
+        ("leaves_range", "image with a little noise"),
+        ("raises", "ValueError: pixels"),
+        ("no_product", "no forward-mode derivative: NotImplementedError"),
     ],
 )
 def test_a_faulty_encoder_is_refused_by_its_cause(fault: str, cause: str) -> None:
     with pytest.raises(EncoderRefused, match=cause) as caught:
-        loaded(Refused(fault)).preflight(PIXELS)
+        loaded(Refused(fault)).preflight(BRIGHT if fault in {"leaves_range", "raises"} else PIXELS)
     assert "\n" not in str(caught.value)
     assert "'toy'" in str(caught.value)
 
