@@ -18,6 +18,7 @@ from geoframe.study_checks import (
     BELONGS,
     check_distinct,
     check_items,
+    check_match,
     check_names,
     check_nodes,
     check_runnable,
@@ -127,6 +128,7 @@ class Study:
         for field, items in fields.items():
             check_items(field, items, f"{where_of(cls)}, preset {chosen!r}")
         check_runnable(fields, f"{where_of(cls)}, preset {chosen!r}")
+        check_match(cls.match, (body(cls), fields), where_of(cls))
         check_nodes(fields, f"{where_of(cls)}, preset {chosen!r}")
         return ResolvedStudy(cls.name, cls.title, chosen, **fields, changes=tuple(changes), match=cls.match)  # type: ignore[arg-type]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from geoframe.encoder import Encoder
@@ -125,6 +125,15 @@ def check_nodes(fields: Fields, where: str) -> None:
                         f"{where}: {item.kind} {item.label!r} is made from the results of {name!r}, which the study "
                         f"doesn't measure: add that, or leave the {item.kind} out{did_you_mean(name, made)}"
                     )
+
+
+def check_match(match: str, fields: Sequence[Fields], where: str) -> None:
+    """Refuse a coordinate that the study's encoders, or its probe sets, never have: it would pair all with all."""
+    for field in ("encoders", "probesets") if match else ():
+        known = {name for part in fields for spec in part[field] for name in spec.coords}  # type: ignore[attr-defined]
+        if match not in known:
+            noun = "encoder" if field == "encoders" else "probe set"
+            raise BadInput(f"{where}: match={match!r}, but no {noun} has that coordinate{did_you_mean(match, known)}")
 
 
 def merged_presets(cls: type, where: str) -> dict[str, dict[str, Any]]:

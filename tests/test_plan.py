@@ -78,3 +78,20 @@ def test_nothing_agrees():
 def test_a_match_is_a_text():
     with pytest.raises(BadInput, match="field 'match' must be a string"):
         type("Wrong", (Small,), {"match": 3, "__module__": __name__})
+
+
+@pytest.mark.parametrize(
+    ("match", "message"),
+    [
+        ("sede", r"match='sede', but no encoder has that coordinate; did you mean 'seed'\?"),
+        ("training", r"match='training', but no probe set has that coordinate"),
+    ],
+)
+def test_a_match_that_would_pair_all_with_all_is_refused(match, message):
+    wrong = type("Wrong", (Matched,), {"match": match, "__module__": __name__})
+    with pytest.raises(BadInput, match=message):
+        wrong.resolve()
+
+
+def test_specs_of_a_preset_may_lack_the_coordinate():
+    assert len(Plan.of(Matched.resolve("smoke")).cells) > 0

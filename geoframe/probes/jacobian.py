@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 PER_VALUE = 20.0  # passes that an iterative method is planned to need for each value
 
 
-def _check_share(_probe: Any, field: Any, value: float | None) -> None:
-    if value is not None and not 0 <= value < float("inf"):
-        raise ValueError(f"{field.name}={value:g} should be a number, 0 or more")
+def _check_share(_probe: Any, field: Any, value: Any) -> None:
+    if value is not None and not (isinstance(value, Real) and 0 <= value < float("inf")):
+        raise ValueError(f"{field.name}={value!r:.80} should be a number, 0 or more")
 
 
 @attrs.frozen(kw_only=True)

@@ -106,7 +106,8 @@ def test_encoders_of_other_widths_share_a_store(tmp_path: object) -> None:
         ({"top": 0}, "top"),
         ({"top": 1.5}, "top"),
         ({"layer": "last"}, "layer"),
-        ({"rank_threshold": -1.0}, "rank_threshold"),
+        ({"rank_threshold": -1.0}, "rank_threshold=-1.0 should be a number, 0 or more"),
+        ({"rank_threshold": "x"}, "rank_threshold=.x. should be a number, 0 or more"),
         ({"significant": float("nan")}, "significant"),
     ],
 )
