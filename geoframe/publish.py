@@ -15,9 +15,11 @@ from geoframe.errors import FAILURES, GeoframeError
 from geoframe.files import PARTIAL, remove, sync_tree, writing
 from geoframe.merge import merge
 from geoframe.plan import Cell, Plan
+from geoframe.provenance import readable
 from geoframe.store import RunFolder
 from geoframe.study import ResolvedStudy
 
+SMOKE = "smoke: not results (random weights, one image, the fewest directions)"
 ALWAYS_BY_CELL = ("weights", "weights_source", "layer", "images")
 
 
@@ -49,6 +51,9 @@ def publish(plan: Plan, cells: CellStore, folder: RunFolder) -> Published:
     if not nodes:
         return published
     nodes.update(_summaries(plan.study, nodes, published))
+    if plan.study.preset == "smoke" and published.tables:
+        last = published.tables[-1]
+        published.tables[-1] = attrs.evolve(last, caption="\n".join(filter(None, (last.caption, SMOKE))))
     root = xr.Dataset(attrs=_root_attrs(plan.study))
     new = folder.path / f"results.zarr{PARTIAL}"
     remove(new)
@@ -92,8 +97,8 @@ def _node_attrs(
         own = {name: value for name, value in parts[place].attrs.items() if name not in common}
         by_cell.setdefault(cell.encoder.label, {})[cell.probeset.label] = {"key": cell.key, **own}
     specs = {
-        "encoders": {encoder.label: encoder.identity() for encoder in study.encoders},
-        "probesets": {probeset.label: probeset.identity() for probeset in study.probesets},
+        "encoders": {encoder.label: readable(encoder.identity()) for encoder in study.encoders},
+        "probesets": {probeset.label: readable(probeset.identity()) for probeset in study.probesets},
     }
     return {**common, **{name: _json(value) for name, value in specs.items()}, "cells": _json(by_cell)}
 

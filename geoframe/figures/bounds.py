@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import matplotlib.figure
     import xarray as xr
 
-GAP = 2.2  # factor between the least value above 0 and the place of 0
+GAP = 3.0  # factor between the least value above 0 and the place of 0
 KINDS = ("class changes", "class kept up to the cap: the interval is longer")
 
 
@@ -37,8 +37,8 @@ class BoundsScatter(Figure):
         """What is drawn."""
         return (
             "Useful form of Theorem 1 of Neural Expansion, §3, in diagonals of the input box (scale of the probe): "
-            "T* is the largest T with T‖Jd‖₁ + δ(T) < q₀, and no ray may lie above the dotted line. 0 stands in the "
-            "grey strip beside the logarithmic axis."
+            "T* is the largest T with T‖Jd‖₁ + δ(T) < q₀, and no ray may lie above the dotted line. Grey strips "
+            "hold 0, which has no place on a logarithmic axis; kept: share of rays that keep their class up to the cap."
         )
 
     def draw(self, tree: xr.DataTree) -> dict[str, matplotlib.figure.Figure]:
@@ -65,10 +65,11 @@ class BoundsScatter(Figure):
                 if chosen.any():
                     x, y = (np.maximum(v[chosen], lowest / GAP) for v in (gi, useful))
                     (shown[name],) = ax.plot(x, y, linestyle="none", zorder=3, **drawn)
-            ax.set_title(f"{style.title_of(cell)}\n{_counts(useful, censored)}")
+            ax.set_title(style.title_of(cell))
+            ax.text(0.02, 0.98, _counts(useful, censored), transform=ax.transAxes, va="top", fontsize=7)
             ax.set(xlabel="measured interval", ylabel="bound T*" if ax.get_subplotspec().is_first_col() else "")
         names = [name for name in KINDS if name in shown]
-        figure.legend([shown[name] for name in names], names, loc="outside upper center", ncols=1)
+        figure.legend([shown[name] for name in names], names, loc="outside upper center", ncols=1, markerscale=1.5)
         return figure
 
 
@@ -117,4 +118,4 @@ def _looks() -> list[dict[str, Any]]:
 
 
 def _counts(useful: Any, censored: Any) -> str:
-    return f"{len(useful)} rays: T* = 0 on {100 * (useful == 0).mean():.0f} %, kept {100 * censored.mean():.0f} %"
+    return f"{len(useful)} rays\nT* = 0: {100 * (useful == 0).mean():.0f} %\nkept: {100 * censored.mean():.0f} %"

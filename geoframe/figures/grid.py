@@ -1,4 +1,4 @@
-"""Per-image profiles of every encoder on every probe set (A, fig. 3 and 4)."""
+"""Per-image profiles of every encoder on every probe set (*Beyond Local Linearity*, fig. 3 and 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Response profiles: single images with their median (A, fig. 1a), medians of all encoders (A, fig. 1b)."""
+"""Response profiles (*Beyond Local Linearity*): single images with their median (fig. 1a), medians of all (fig. 1b)."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ class BumpSummary(Summary):
         """Return the table: one row an encoder and probe set, in the results' order."""
         lead = [str(d) for d in ds["is_bump"].dims]
         names = {"probeset": "probe set"}
-        headers = [*(names.get(d, d) for d in lead), "images", "peak height", "peak scale η", "width (decades)", "bump"]
+        headers = [*(names.get(d, d) for d in lead), "images", "peak height", "peak η", "width (decades)", "bump"]
         rows = []
         for place in np.ndindex(ds["is_bump"].shape):
             cell = ds.isel(dict(zip(lead, place, strict=True)))

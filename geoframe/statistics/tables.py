@@ -35,10 +35,13 @@ def who(cell: xr.Dataset) -> list[str]:
 def number(value: Any, digits: int = 3) -> str:
     """Write a number, or a dash.
 
-    >>> number(0.12345), number(float("nan"))
-    ('0.123', '–')
+    >>> number(0.12345), number(float("nan")), number(99.7, 2)
+    ('0.123', '–', '100')
     """
-    return f"{float(value):.{digits}g}" if np.isfinite(float(value)) else NONE
+    if not np.isfinite(float(value)):
+        return NONE
+    text = f"{float(value):.{digits}g}"
+    return f"{float(value):.0f}" if "e+" in text and abs(value) < 1e6 else text
 
 
 def percent(value: Any, digits: int = 3) -> str:

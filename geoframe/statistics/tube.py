@@ -8,7 +8,7 @@ import attrs
 
 from geoframe.errors import BadInput
 from geoframe.statistics.compare import LEVEL, binomial_interval, mean_interval, median_interval
-from geoframe.statistics.tables import interval, measured, who
+from geoframe.statistics.tables import interval, measured, percent, who
 from geoframe.summary import Summary, described, stored_node
 
 if TYPE_CHECKING:
@@ -90,37 +90,48 @@ class TubeSummary(Summary):
 
         ds = tubes(tree, self.probe)
         radius, found = ds["radius"], ds["minimum"].notnull()
-        beyond = (radius >= 1).where(radius.notnull())
+        beyond = (radius >= 1).where(radius.notnull()).mean(("point", "direction"))
         parts = {
-            "wide": binomial_interval((ds["minimum"] >= 1).where(found), "ray").rename(share="wide", n="rays"),
-            "minimum": median_interval(ds["minimum"], "ray").drop_vars("n").rename(median="minimum"),
-            "median": median_interval(radius.median(("point", "direction")), "ray").drop_vars("n"),
-            "wide_radii": mean_interval(beyond.mean(("point", "direction")), "ray", shares=True)
-            .drop_vars("n")
-            .rename(mean="wide_radii"),
+            "wide": binomial_interval((ds["minimum"] >= 1).where(found), "ray").rename(share="wide"),
+            "minimum": median_interval(ds["minimum"], "ray").rename(median="minimum"),
+            "median": median_interval(radius.median(("point", "direction")), "ray"),
+            "wide_radii": mean_interval(beyond, "ray", shares=True).rename(mean="wide_radii"),
         }
-        ends = {name: part.rename(low=f"{name}_low", high=f"{name}_high") for name, part in parts.items()}
-        table = xr.merge(ends.values()).assign(
-            minimum_by_point=radius.min("direction").median("ray"),
-            censored=ds["censored"].where(radius.notnull()).mean(("ray", "point", "direction")),
-        )
-        return described(table, VARIABLES).assign_attrs(level=LEVEL)
+        table = {
+            "rays": parts["wide"]["n"],
+            "minimum_by_point": radius.min("direction").median("ray"),
+            "censored": ds["censored"].where(radius.notnull()).mean(("ray", "point", "direction")),
+        }
+        for name, part in parts.items():
+            table |= {name: part[name], f"{name}_low": part["low"], f"{name}_high": part["high"]}
+        return described(xr.Dataset(table), VARIABLES).assign_attrs(level=LEVEL)
 
     def rows(self, ds: xr.Dataset) -> tuple[list[str], list[list[str]]]:
-        """Return a row for each encoder and probe set that was measured."""
-        headers = ["encoder", "probe set", "rays", "wide rays (%)", "least radius", "median radius", "radii ≥ 1 (%)"]
-        rows = [
+        """Return a row for each encoder and probe set that was measured: the share of wide rays."""
+        headers = ["encoder", "probe set", "rays", "wide rays (%)", "verdict"]
+        return headers, [
             [
                 *who(cell),
                 str(int(cell["rays"])),
                 interval(cell, "wide", 100, 2),
-                *(interval(cell, name) for name in ("minimum", "median")),
-                interval(cell, "wide_radii", 100, 2),
                 verdict(cell) if self._is_claimed(cell) else "reported",
             ]
             for cell in measured(ds, "wide")
         ]
-        return [*headers, "verdict"], rows
+
+    def tables(self, ds: xr.Dataset) -> list[tuple[str, list[str], list[list[str]]]]:
+        """Return the table of wide rays, and that of radii."""
+        headers = ["encoder", "probe set", "least radius", "median radius", "radii ≥ 1 (%)", "at the cap (%)"]
+        rows = [
+            [
+                *who(cell),
+                *(interval(cell, name) for name in ("minimum", "median")),
+                interval(cell, "wide_radii", 100, 2),
+                percent(cell["censored"], 2),
+            ]
+            for cell in measured(ds, "wide")
+        ]
+        return [(self.label, *self.rows(ds)), (f"{self.label}, radii in hops", headers, rows)]
 
     def _is_claimed(self, cell: xr.Dataset) -> bool:
         return "architecture" not in cell.coords or str(cell["architecture"].item()) in self.claimed

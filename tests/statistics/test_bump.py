@@ -106,7 +106,7 @@ def test_table_says_what_there_is_and_why_not(ratios):
     assert summary.label == "bump"
     ds = summary.compute(tree)
     headers, rows = summary.rows(ds)
-    assert headers == ["encoder", "probe set", "images", "peak height", "peak scale η", "width (decades)", "bump"]
+    assert headers == ["encoder", "probe set", "images", "peak height", "peak η", "width (decades)", "bump"]
     table = {row[0]: row for row in rows if row[1] == "six"}
     assert len(rows) == 16
     height, error = table["bumpy"][3].split(" ± ")

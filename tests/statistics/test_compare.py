@@ -6,7 +6,14 @@ import xarray as xr
 from scipy import stats
 
 from geoframe.errors import BadInput
-from geoframe.statistics.compare import binomial_interval, mann_whitney, mean_interval, pearson, variation
+from geoframe.statistics.compare import (
+    binomial_interval,
+    mann_whitney,
+    mean_interval,
+    median_interval,
+    pearson,
+    variation,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -68,11 +75,28 @@ def test_mean_interval_covers_the_mean_and_shrinks():
 
 
 def test_mean_interval_of_few_and_of_equal_values():
-    values = array([[np.nan, np.nan], [4, np.nan], [1, 1]], "encoder", "image")
+    values = array([[np.nan, np.nan], [4, np.nan], [1, 2]], "encoder", "image")
     found = mean_interval(values)
-    np.testing.assert_array_equal(found["mean"], [np.nan, 4, 1])
-    np.testing.assert_array_equal(found["low"], [np.nan, np.nan, 1])
+    np.testing.assert_array_equal(found["mean"], [np.nan, 4, 1.5])
+    assert np.isnan(found["low"]).all()
     np.testing.assert_array_equal(found["n"], [0, 1, 2])
+    assert np.isnan(mean_interval(array(np.full(20, 4.0), "image"))["low"]), "no spread is no certainty"
+    assert np.isnan(mean_interval(array(np.arange(9), "image"))["low"])
+    assert np.isfinite(mean_interval(array(np.arange(10), "image"))["low"])
+
+
+@pytest.mark.parametrize(("share", "low", "high"), [(0.0, 0, 0.161), (1.0, 0.839, 1)])
+def test_shares_that_are_all_0_or_all_1_are_not_certain(share, low, high):
+    found = mean_interval(array(np.full(20, share), "image"), shares=True)
+    assert (float(found["low"]), float(found["high"])) == pytest.approx((low, high), abs=1e-3)
+
+
+def test_median_interval_covers_as_often_as_it_says():
+    samples = np.random.default_rng(1).exponential(size=(2000, 25))
+    found = median_interval(array(samples, "experiment", "ray"), "ray")
+    inside = float(((found["low"] <= np.log(2)) & (np.log(2) <= found["high"])).mean())
+    assert 0.94 < inside < 0.98
+    assert np.isnan(median_interval(array([1, 2, 3, 4, 5], "ray"), "ray")["low"])
 
 
 def test_binomial_interval_is_wilsons():
@@ -81,6 +105,47 @@ def test_binomial_interval_is_wilsons():
     assert (float(found["share"]), float(found["n"])) == (0.75, 4)
     assert (float(found["low"]), float(found["high"])) == (expected.low, expected.high)
     assert np.isnan(binomial_interval(array([np.nan], "ray"), "ray")["share"])
+
+
+@pytest.mark.parametrize("values", [[0.4, 1.0], [2, 0], [-1, 1], [np.inf, 0]])
+def test_what_is_no_yes_and_no_no_is_refused_in_a_line(values):
+    with pytest.raises(BadInput, match="binomial_interval counts 0, 1, True, False and NaN, and found") as error:
+        binomial_interval(array(values, "ray"), "ray")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("yes", [[True, False, True], [1, 0, 1], xr.DataArray([True, False, True], dims="ray")])
+def test_yes_and_no_of_any_type(yes):
+    assert float(binomial_interval(yes, "ray")["share"]) == pytest.approx(2 / 3)
+    masked = xr.DataArray([True, False, True], dims="ray").where(xr.DataArray([True, True, False], dims="ray"))
+    assert float(binomial_interval(masked, "ray")["share"]) == 0.5
+
+
+def test_plain_arrays_are_samples_if_they_have_one_dimension():
+    a, b = RNG.normal(size=9), RNG.normal(size=7)
+    expected = mann_whitney(array(a, "image"), array(b, "image"))
+    xr.testing.assert_equal(mann_whitney(a, list(b)), expected)
+    for function, args in (
+        (mann_whitney, (np.ones((2, 3)), b)),
+        (pearson, (np.ones((2, 3)), np.ones((2, 3)))),
+        (mean_interval, (np.ones((2, 3)),)),
+        (variation, (np.float64(1), "image")),
+    ):
+        with pytest.raises(BadInput, match=f"{function.__name__} takes labelled arrays") as error:
+            function(*args)
+        assert "\n" not in str(error.value)
+    with pytest.raises(BadInput, match="takes numbers"):
+        mann_whitney(np.array(["a"]), b)
+
+
+def test_pearson_of_two_and_three_pairs_has_no_interval():
+    for n in (2, 3):
+        x, y = RNG.normal(size=(2, n))
+        found = pearson(x, y)
+        assert float(found["r"]) == pytest.approx(np.corrcoef(x, y)[0, 1])
+        assert np.isnan(found["low"])
+        assert np.isnan(found["high"])
+    assert np.isnan(pearson(array([1], "image"), array([2], "image"))["r"])
 
 
 def test_no_such_dimension():

@@ -28,7 +28,8 @@ def test_claims_by_sign_and_significance():
 
 
 def test_claims_without_initial_or_trained_weights():
-    assert verdicts(spectrum_tree(epochs=(1, 5)))[-1] == "inconclusive"
+    assert verdicts(spectrum_tree(epochs=(1, 5)))[-1] == "no random copy"
+    assert verdicts(spectrum_tree(epochs=(0, 5)))[0] == "one checkpoint"
     assert verdicts(spectrum_tree(epochs=(0,))) == []
 
 
@@ -56,8 +57,9 @@ def test_bounds(violations, expected):
     assert len(rows) == 2
     row = dict(zip(headers, rows[0], strict=True))
     assert row["verdict"] == expected
-    assert (row["rays"], row["violations"]) == ("60", str(5 * violations))
-    assert row["Theorem 1 informative (%)"] == "50"
+    assert (row["rays"], row["broken"]) == ("60", str(5 * violations))
+    assert row["Theorem 1 (%)"] == "50 [38, 62]"
+    assert row["T* = 0 (%)"] == "0 [0, 6]"
     assert row["T* / GI"] == "0.25"
 
 

@@ -16,7 +16,10 @@ def test_shares_medians_and_verdicts():
     assert ds["rays"].values[:, 0].tolist() == [30, 29]
     assert ds["wide"].values[:, 0].tolist() == pytest.approx([1.0, (radius[1].min((2, 3)) >= 1).sum() / 29])
     assert float(ds["minimum"][0, 0]) == pytest.approx(np.median(radius[0, 0].min((1, 2))))
-    assert float(ds["median"][1, 0]) == pytest.approx(np.nanmedian(radius[1]))
+    assert float(ds["median"][1, 0]) == pytest.approx(np.nanmedian(np.median(radius[1], (2, 3))))
+    for name in ("wide", "minimum", "median", "wide_radii"):
+        assert (ds[f"{name}_low"] <= ds[name]).all(), name
+        assert (ds[name] <= ds[f"{name}_high"]).all(), name
     headers, rows = TubeSummary().rows(ds)
     assert [dict(zip(headers, row, strict=True))["verdict"] for row in rows] == ["agrees", "disagrees"]
 
@@ -32,6 +35,9 @@ def test_an_architecture_that_the_paper_says_nothing_of_is_reported():
 def test_few_rays_are_inconclusive():
     (first, _) = TubeSummary().rows(TubeSummary().compute(tube_tree(rays=3)))[1]
     assert first[-1] == "inconclusive"
+    assert first[3] == "100 [44, 100]"
+    _, (_, _, radii) = TubeSummary().tables(TubeSummary().compute(tube_tree(rays=3)))
+    assert "[" not in radii[0][2], "three rays tell no interval of a median"
 
 
 def test_what_was_not_measured_has_no_row():

@@ -1,0 +1,110 @@
+"""Of every summary: each variable says what it is, and the tables fit a terminal of 120 columns."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import geoframe.statistics
+from geoframe.errors import BadInput
+from geoframe.statistics.bounds import BoundsSummary
+from geoframe.statistics.bump import BumpSummary
+from geoframe.statistics.coverage import CoverageSummary, CoverageTests
+from geoframe.statistics.spectrum import SpectrumClaims, SpectrumSummary
+from geoframe.statistics.tube import TubeSummary
+from geoframe.summary import Summary, described
+from tests.coverage_trees import coverage_tree, tube_tree
+from tests.figures.conftest import PAIR, make_tree
+from tests.spectrum_trees import bounds_tree, spectrum_tree
+
+WIDTH = 120
+TREES = {
+    BoundsSummary: bounds_tree,
+    BumpSummary: lambda: make_tree(PAIR, ["photos"], [6]),
+    CoverageSummary: coverage_tree,
+    CoverageTests: coverage_tree,
+    SpectrumClaims: spectrum_tree,
+    SpectrumSummary: spectrum_tree,
+    TubeSummary: tube_tree,
+}
+HOPS = {"minimum", "median", "minimum_by_point"}
+UNITS = {  # what isn't a pure number
+    TubeSummary: {f"{n}{end}": "hop" for n in HOPS for end in ("", "_low", "_high")},
+    SpectrumClaims: dict.fromkeys(("first", "second", "difference"), "scaled direction"),
+    SpectrumSummary: {
+        "gi_median": "scaled direction",
+        "distance_mean": "raw-pixel L2",
+        **{
+            f"{name}{end}": "scaled direction"
+            for name in ("gi_mean", "gi_first", "gi_last", "alpha_first", "alpha_last")
+            for end in ("", "_low", "_high")
+        },
+    },
+    BumpSummary: {
+        "peak_scale": "L2 in raw [0, 1] pixels",
+        **dict.fromkeys(("log10_peak_scale_se", "width", "width_se"), "decade"),
+    },
+}
+
+
+def tree_of(kind: type[Summary]) -> xr.DataTree:
+    """The made-up tree, each of its variables with attributes that a summary must not inherit."""
+    tree = TREES[kind]()
+    for node in tree.children.values():
+        for name in node.data_vars:
+            node[name].attrs = {"units": "of the probe", "long_name": f"the probe's {name}", "more": "from the probe"}
+    return tree
+
+
+def test_every_summary_is_looked_at():
+    for module in pkgutil.iter_modules(geoframe.statistics.__path__):
+        importlib.import_module(f"geoframe.statistics.{module.name}")
+    known = {kind for kind in Summary.__subclasses__() if kind.__module__.startswith("geoframe.statistics")}
+    assert known == set(TREES)
+
+
+@pytest.mark.parametrize("kind", TREES, ids=lambda kind: kind.__name__)
+def test_every_variable_has_units_and_a_long_name_of_its_own(kind):
+    ds = kind().compute(tree_of(kind))
+    assert ds.data_vars
+    expected = UNITS.get(kind, {})
+    for name, variable in ds.data_vars.items():
+        assert set(variable.attrs) == {"units", "long_name"}, name
+        assert variable.attrs["units"] == expected.get(name, "1"), name
+    texts = [variable.attrs["long_name"] for variable in ds.data_vars.values()]
+    assert len(set(texts)) == len(texts)
+    assert not [text for text in texts if "the probe's" in text]
+
+
+@pytest.mark.parametrize("kind", TREES, ids=lambda kind: kind.__name__)
+def test_tables_fit_and_captions_name_the_paper(kind):
+    tree = tree_of(kind)
+    names = {"encoder": "mlp-digits-epoch1", "probeset": "digits-test300"}  # as long as those of preset quick
+    if kind is BumpSummary:
+        names = {"encoder": "efficientnet_lite0-random", "probeset": "photos"}
+    for node in tree.children.values():
+        labels = {
+            dim: np.array([f"{text[:-1]}{i}" for i in range(node.sizes[dim])], dtype=object)
+            for dim, text in names.items()
+        }
+        node.dataset = node.to_dataset().assign_coords(labels)
+    summary = kind()
+    for title, headers, rows in summary.tables(summary.compute(tree)):
+        assert rows, title
+        columns = zip(headers, *rows, strict=True)
+        width = sum(max(map(len, column)) for column in columns) + 3 * len(headers) - 1
+        assert width <= WIDTH, f"{title} has {width} columns"
+        assert "nan" not in str(rows)
+    for bare in ("B ", "B,", "(B", " A.4", "Table 6"):
+        assert bare not in summary.caption
+    if "F.1" in summary.caption or "§" in summary.caption:
+        assert "Neural Expansion" in summary.caption
+
+
+def test_a_variable_that_nothing_describes_is_refused():
+    with pytest.raises(BadInput, match="computed b and doesn't say the units"):
+        described(xr.Dataset({"a": 1, "b": 2}), {"a": ("1", "one")})
