@@ -249,3 +249,30 @@ def test_a_bend_is_exact_where_one_line_wins() -> None:
     lines = torch.tensor([[3.0, 1.0, 0.5, -1.0], [0.5, 0.2, -0.3, 0.4]], dtype=DOUBLE).view(2, 1, 1, 2, 2)
     found = Bend(nn.MaxPool2d(2, return_indices=True), 0.0)(Enclosure(*lines, torch.zeros(1, 1, 2, 2, dtype=DOUBLE)))
     assert (float(found.centre), float(found.tilt), float(found.reach)) == pytest.approx((3.0, 0.5, 0.0), abs=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_ties_along_whole_stretches_are_held_whatever_rounding_says(seed: int) -> None:
+    """Small whole numbers as weights and pixels: margins that are 0 for a while, kinks and crossings that coincide."""
+    generator = torch.Generator().manual_seed(seed)
+    layers = nn.Conv2d(2, 3, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(3, 3, 3), nn.LeakyReLU(0.5)
+    body, head = nn.Sequential(*layers, nn.Flatten(), nn.Linear(12, 8), nn.ReLU()), nn.Linear(8, 3)
+    for parameter in (*body.parameters(), *head.parameters()):
+        kept = torch.rand(parameter.shape, generator=generator) < 0.5
+        parameter.data = torch.randint(-2, 3, parameter.shape, generator=generator).float() * kept
+    form = piecewise_network(loaded(body, SHAPE, head=head))
+    start = torch.randint(0, 3, (8, *SHAPE), generator=generator).double() * (seed > 1)
+    direction = torch.randint(-1, 2, (8, *SHAPE), generator=generator).double()
+    model, grid = nn.Sequential(body, head).double(), torch.linspace(0, CAP, 193, dtype=DOUBLE)
+    with torch.no_grad():
+        held = model(start).argmax(1)
+        found = first_crossings(form, start, direction, held, CAP)
+        for ray, crossing in enumerate(found.tolist()):
+            t = torch.cat([grid, torch.tensor([crossing + 1e-7], dtype=DOUBLE)])[: len(grid) + math.isfinite(crossing)]
+            margin = relu_line.margins(
+                model(start[ray] + t.view(-1, 1, 1, 1) * direction[ray])[None], held[ray : ray + 1]
+            )
+            overtaken = t[(margin[0] < -1e-10).any(1)]
+            assert crossing <= min([math.inf, *overtaken.tolist()]) + 1e-10
+            if math.isfinite(crossing):
+                assert bool((margin[0, -1] < 0).any())
