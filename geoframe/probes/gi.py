@@ -61,7 +61,8 @@ class GIProbe(SteppedProbe):
         Length of a direction: √d, the diagonal of the input box [0, 1]^d (B §5.1's 56 in [−1, 1] space), so that
         GI = 1 means all the way across; or 1, so that GI is a distance.
     search : {"grid", "exact"}
-        Exact is for chains of linear layers and ReLUs: the true crossing, with no step size.
+        Exact is for chains of linear layers, convolutions, batch normalisation, pooling, ReLU and LeakyReLU: the true
+        crossing, with no step size.
 
     Notes
     -----
