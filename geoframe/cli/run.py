@@ -97,6 +97,7 @@ def _foresee(screen: Console, plan: Plan, out: Path | None, device: str, *, dry_
 
 def _estimate(screen: Console, decisions: list[Decision], device: str) -> None:
     from geoframe.estimate import Estimator, readable_time
+    from geoframe.probes.searching import SteppedProbe
 
     estimator = Estimator(device)
     cells = table("encoder", "probe set", "probe", "images", "forward passes", "time")
@@ -114,7 +115,8 @@ def _estimate(screen: Console, decisions: list[Decision], device: str) -> None:
         )
         passes, seconds, unknown = passes + (left or 0), seconds + (took or 0), unknown + (took is None)
     screen.print(cells)
-    known = f", about {readable_time(seconds)} on {estimator.device} if no ray ended early"
+    rays = any(isinstance(decision.job.cell.probe, SteppedProbe) for decision in decisions)
+    known = f", about {readable_time(seconds)} on {estimator.device}{' if no ray ends early' if rays else ''}"
     time = known if unknown < len(decisions) else f"; how long they take on {estimator.device} is not known"
     more = f", and {plural(unknown, 'cell')} of unknown time" if 0 < unknown < len(decisions) else ""
     screen.print(f"{plural(len(decisions), 'cell')}, {passes:,.0f} forward passes{time}{more}", soft_wrap=True)

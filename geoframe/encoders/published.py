@@ -1,4 +1,4 @@
-"""The encoders of paper A (A.2) whose weights are files on their authors' pages, ready-made.
+"""The encoders of *Beyond Local Linearity* (A.2) whose weights are files on their authors' pages, ready-made.
 
 The layouts of the files are as their authors' own loaders read them; ImageNet-SD's, which has no public loader, is
 taken to be a ResNet-50 state dict in torchvision's names, wrapped or not, with or without its classifier.

@@ -58,7 +58,7 @@ class GIProbe(SteppedProbe):
     step, cap : float
         δ and the largest t of A.4, in units of the scaled direction. `step` plays no role in an exact search.
     scale : {"diagonal", "unit"}
-        Length of a direction: √d, the diagonal of the input box [0, 1]^d (B §5.1's 56 in [−1, 1] space), so that
+        Length of a direction: √d, the diagonal of the input box [0, 1]^d (§5.1's 56 in [−1, 1] space), so that
         GI = 1 means all the way across; or 1, so that GI is a distance.
     search : {"grid", "exact"}
         Exact is for chains of linear layers, convolutions, batch normalisation, pooling, ReLU and LeakyReLU: the true

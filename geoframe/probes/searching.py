@@ -80,7 +80,7 @@ class SteppedProbe(Probe):
     Attributes
     ----------
     step, cap : float
-        A.4's δ = 0.01 and ε = 3.
+        δ = 0.01 and ε = 3 of appendix A.4 of *Neural Expansion*.
     """
 
     step: float = attrs.field(default=0.01, converter=float)

@@ -77,8 +77,8 @@ def _is_probeset(instance: Any, attribute: Any, value: Any) -> None:
 class Blurred(ProbeSet):
     """The images of another set, blurred; ids and labels stay, and so do the random directions of each image.
 
-    Paper A's cifar32b1 is `Blurred(cifar32, sigma=1)`: the blur acts in the measured frame. Its blur64 is
-    `Blurred(val64, sigma=2, at=512)`: the shorter side is resized to 512 px, the image blurred, then framed
+    The cifar32b1 of *Beyond Local Linearity* is `Blurred(cifar32, sigma=1)`: the blur acts in the measured frame. Its
+    blur64 is `Blurred(val64, sigma=2, at=512)`: the shorter side is resized to 512 px, the image blurred, then framed
     (256, crop 224), which leaves σ = 1 px in the frame. An image of exactly the encoder's size is framed without
     a crop, so there `at` stands for the same field of view: 448 px where the frame is 224.
 

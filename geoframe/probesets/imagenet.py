@@ -1,4 +1,4 @@
-"""ImageNet's validation images, and the evaluation sets that paper A (A.2) builds beside them.
+"""ImageNet's validation images, and the evaluation sets that *Beyond Local Linearity* (A.2) builds beside them.
 
 val64 is `ImageNetVal(n=64)`, a64 `ImageNetA(n=64)`, o64 `ImageNetO(n=64)`, sd64 `ImageNetSD(n=64)`, and blur64
 `Blurred(ImageNetVal(n=64), sigma=2, at=512)`. The paper gives neither its seeds nor its way of drawing: seed 0
@@ -61,7 +61,7 @@ class ImageNetVal(FileSet):
     seed: int = attrs.field(default=0, validator=is_seed)
 
     def default_name(self) -> str:
-        """Paper A's name: val64."""
+        """Name in *Beyond Local Linearity*: val64."""
         return f"{self.short}{self.n or ''}"
 
     @property
@@ -137,7 +137,7 @@ class ImageNetA(ImageFolder):
     n: int | None = attrs.field(default=64, validator=is_count)
 
     def default_name(self) -> str:
-        """Paper A's name: a64."""
+        """Name in *Beyond Local Linearity*: a64."""
         return f"a{self.n or ''}"
 
     def labels(self, chosen: Sequence[str], paths: Sequence[str]) -> list[int]:
@@ -158,7 +158,7 @@ class ImageNetO(ImageFolder):
     n: int | None = attrs.field(default=64, validator=is_count)
 
     def default_name(self) -> str:
-        """Paper A's name: o64."""
+        """Name in *Beyond Local Linearity*: o64."""
         return f"o{self.n or ''}"
 
     def labels(self, chosen: Sequence[str], paths: Sequence[str]) -> list[int]:

@@ -46,7 +46,7 @@ class NoiseSet(ProbeSet):
     seed: int = attrs.field(default=0, validator=is_seed, kw_only=True)
 
     def default_name(self) -> str:
-        """Paper A's name: noise32."""
+        """Name in *Beyond Local Linearity*: noise32."""
         return f"noise{self.n}"
 
     @property

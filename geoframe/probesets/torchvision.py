@@ -42,9 +42,9 @@ def _is_dataset(instance: Any, attribute: Any, value: Any) -> None:
 class TorchvisionSet(ProbeSet):
     """A split of a data set in torchvision's layout, whole or a seeded draw, in the order of the source.
 
-    Labels are the data set's class indices. Ids are like `test/00123`: the index in the source. Paper A's cifar32
-    is `TorchvisionSet("CIFAR10", n=32)`, its cifar32train the same with `split="train"`. Imagenette is the
-    full-size version, whose labels run from 0 to 9.
+    Labels are the data set's class indices. Ids are like `test/00123`: the index in the source. *Beyond Local
+    Linearity*'s cifar32 is `TorchvisionSet("CIFAR10", n=32)`, its cifar32train the same with `split="train"`.
+    Imagenette is the full-size version, whose labels run from 0 to 9.
 
     Attributes
     ----------
