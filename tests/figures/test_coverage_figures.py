@@ -18,8 +18,40 @@ def test_the_design_has_four_means_for_each_classifier(faults):
     means = [container.lines[0].get_ydata()[0] for container in ax.containers]
     assert any(abs(mean - expected) < 1e-9 for mean in means)
     assert [label.get_text() for label in ax.get_xticklabels()] == ["mlp\nmnist", "cnn\nfashion"]
-    assert len(figure.legends[0].get_texts()) == 4
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert legend[-2:] == ["published, same class", "published, different class"]
+    assert len(legend) == 6
     assert not faults(figure)
+
+
+def test_two_networks_of_one_architecture_have_groups_of_their_own(faults):
+    """Each with its own random copy, as the results know it; without that, copies stand apart."""
+    names = np.array(["relu", "relu-random", "gelu", "gelu-random"], dtype=object)
+    known = {"network": ["relu", "relu", "gelu", "gelu"], "control": ["relu-random", "", "gelu-random", ""]}
+    coords = {name: ("encoder", np.array(values, dtype=object)) for name, values in known.items()}
+    plain = {}
+    for name, node in coverage_tree().children.items():
+        ds = node.to_dataset().isel(encoder=[0, 1, 0, 1], probeset=[0])
+        plain[name] = ds.assign_coords(encoder=names)
+    exact = {name: ds.assign_coords(coords) for name, ds in plain.items()}
+    for nodes, labels, means in (
+        (exact, ["relu\nmnist", "gelu\nmnist"], 8),
+        (plain, [f"{name}\nmnist" for name in names], 8),
+    ):
+        (figure,) = CoverageDesign().draw(xr.DataTree.from_dict(nodes)).values()
+        (ax,) = figure.axes
+        assert [label.get_text().replace("-\n", "-") for label in ax.get_xticklabels()] == labels
+        assert len(ax.containers) == means
+        places = [container.lines[0].get_xdata()[0] for container in ax.containers]
+        assert len(set(places)) == means, "no marker hides another"
+        assert not faults(figure)
+
+
+def test_a_single_image(faults):
+    tree = xr.DataTree.from_dict({k: v.to_dataset().isel(image=[0]) for k, v in coverage_tree().children.items()})
+    for kind in (CoverageDesign, CoverageByOutcome):
+        (figure,) = kind().draw(tree).values()
+        assert not faults(figure)
 
 
 def test_outcomes_of_trained_encoders_with_their_counts(faults):
@@ -52,7 +84,26 @@ def test_tubes_are_ordered_and_missing_rays_left_out(faults):
     assert len(lows) == 29
     assert lows == sorted(lows)
     assert wide.texts[0].get_text() == "100 % of 30 rays ≥ 1"
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert legend[:2] == ["from the least to the largest radius", "median radius"]
+    assert legend[-2:] == ["as wide as the ray is long", "the search's cap"]
     assert not faults(figure)
+
+
+def test_rays_that_all_reach_the_cap(faults):
+    ds = tube_tree()["tube"].to_dataset()
+    ds["radius"], ds["minimum"] = xr.full_like(ds["radius"], 3.0), xr.full_like(ds["minimum"], 3.0)
+    tree = xr.DataTree.from_dict({"tube": ds.assign(censored=xr.ones_like(ds["censored"]))})
+    (figure,) = TubeRadii().draw(tree).values()
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "median beyond the cap" in legend
+    assert "median radius" not in legend
+    assert not faults(figure)
+
+
+def test_tubes_without_any_ray():
+    ds = tube_tree()["tube"].to_dataset()
+    assert TubeRadii().draw(xr.DataTree.from_dict({"tube": ds.assign(radius=ds["radius"] * np.nan)})) == {}
 
 
 def test_many_panels(faults):
