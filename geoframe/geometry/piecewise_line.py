@@ -9,7 +9,7 @@ kink the margins are linear, and their first zero is the answer. The method is o
 
 `reach` includes a bound of every rounding error (float64, sums of n terms in any order). The held class counts as
 overtaken where a margin is below 0 by more than that bound: no such excursion is missed, however narrow it is, and ties
-are held (`relu_line` goes by computed signs). The interval ends at the margin's computed zero before it.
+are held. The interval ends at the margin's computed zero before it.
 """
 
 from __future__ import annotations

@@ -269,10 +269,9 @@ def test_ties_along_whole_stretches_are_held_whatever_rounding_says(seed: int) -
         found = first_crossings(form, start, direction, held, CAP)
         for ray, crossing in enumerate(found.tolist()):
             t = torch.cat([grid, torch.tensor([crossing + 1e-7], dtype=DOUBLE)])[: len(grid) + math.isfinite(crossing)]
-            margin = relu_line.margins(
-                model(start[ray] + t.view(-1, 1, 1, 1) * direction[ray])[None], held[ray : ray + 1]
-            )
-            overtaken = t[(margin[0] < -1e-10).any(1)]
+            logits = model(start[ray] + t.view(-1, 1, 1, 1) * direction[ray])
+            margin = logits[:, held[ray], None] - logits
+            overtaken = t[(margin < -1e-10).any(1)]
             assert crossing <= min([math.inf, *overtaken.tolist()]) + 1e-10
             if math.isfinite(crossing):
-                assert bool((margin[0, -1] < 0).any())
+                assert bool((margin[-1] < 0).any())
