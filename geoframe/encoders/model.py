@@ -71,7 +71,7 @@ class ModelEncoder(Encoder):
         """Check names and local files without building: raise `BadInput`, or return quietly."""
 
     def build(self) -> Network:
-        """Build the model and split it where its last linear layer starts: Φ is its input (*Beyond Local Linearity*, A.2)."""
+        """Build the model and split it before its last linear layer: Φ is its input (*Beyond Local Linearity*, A.2)."""
         from geoframe.encoders.split import OUTPUT, Split, split_head
 
         model = self.build_model()
