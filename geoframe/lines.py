@@ -16,15 +16,17 @@ from geoframe.geometry import rays as step_search
 from geoframe.geometry.piecewise_line import PiecewiseLinear
 from geoframe.geometry.rays import Intervals, Line, LinearFirstLine, PlainLine
 from geoframe.geometry.relu_line import Affine, Kink
-from geoframe.piecewise import chain, piecewise_network, scale_and_shift
+from geoframe.mlp_layers import affine_of, on_raw_pixels, sweep_layers
+from geoframe.piecewise import SILENT, chain, hooked, piecewise_network
 from geoframe.probes.searching import Search
 
 if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
 
 
-_SILENT = (nn.Flatten, nn.Identity, nn.Dropout, nn.Dropout1d, nn.Dropout2d)  # in eval mode, on a vector
 EXACT_BLOCK = 32  # rays that the exact search sweeps together: their window fits the cache
+READ = 3  # images on which layers that were read one by one are compared with the whole
+ALIKE = 1e-3  # of the largest logit
 
 
 @attrs.frozen(eq=False)
@@ -93,12 +95,14 @@ def intervals(
 
 
 def predicted(encoder: LoadedEncoder, images: torch.Tensor) -> torch.Tensor:
-    """Classes of images, (n,), int64; refuses NaN and a classifier of one class."""
+    """Classes of images, (n,), int64; refuses logits that aren't finite, and a classifier of one class."""
     logits = torch.cat([encoder.logits(part) for part in torch.split(images, encoder.micro_batch)])
     if logits.shape[1] < 2:
         raise EncoderRefused(f"encoder {encoder.label!r} has a single class: no ray can change it")
-    if logits.isnan().any():
-        raise EncoderRefused(f"encoder {encoder.label!r} returns NaN logits: check its weights and normalisation")
+    if not logits.isfinite().all():
+        raise EncoderRefused(
+            f"encoder {encoder.label!r} returns NaN or infinite logits: check its weights and normalisation"
+        )
     return logits.argmax(1)
 
 
@@ -110,22 +114,32 @@ def exact_form(encoder: LoadedEncoder) -> list[Affine | Kink] | PiecewiseLinear:
     EncoderRefused
         Where a layer isn't piecewise linear, or not one that the exact search knows; it is named.
     """
-    return _sweep_layers(encoder) or piecewise_network(encoder)
+    layers = sweep_layers(encoder)
+    if layers is None:
+        network = piecewise_network(encoder)
+        _check_reading(encoder, lambda x: piecewise_line.logits(network, x))
+        return network
+    _check_reading(encoder, lambda x: relu_line.logits(layers, x.flatten(1)))
+    return layers
 
 
-def _sweep_layers(encoder: LoadedEncoder) -> list[Affine | Kink] | None:
-    """Affine layers and kinks in turn, raw pixels to logits, float64; None where it isn't an MLP on flat images."""
-    assert encoder.head is not None
-    modules = [module for _, module in (*chain(encoder.network, ""), *chain(encoder.head, "head"))]
-    if type(modules[0]) is not nn.Flatten or modules[0].start_dim != 1:
-        return None
-    layers: list[Affine | Kink] = [_normalisation(encoder)]
-    for module in modules:
-        layer = _layer(module)
-        if layer is None:
-            return None
-        layers += layer
-    return _alternating(layers)
+def _check_reading(encoder: LoadedEncoder, read: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    """Refuse an encoder whose layers, read one by one, give other logits than the encoder itself."""
+    x = _some_images(encoder)
+    if not _alike(encoder.logits(x), read(x.double())):
+        raise EncoderRefused(
+            f"search='exact': the layers of encoder {encoder.label!r}, one after the other, give other logits than the "
+            "encoder itself: use search='grid'"
+        )
+
+
+def _some_images(encoder: LoadedEncoder) -> torch.Tensor:
+    drawn = torch.rand(READ, *encoder.input_shape, generator=torch.Generator().manual_seed(0))
+    return drawn.to(encoder.device, encoder.dtype)
+
+
+def _alike(one: torch.Tensor, two: torch.Tensor) -> bool:
+    return one.shape == two.shape and bool((one - two).abs().max() <= ALIKE * one.abs().max())
 
 
 def _exact(encoder: LoadedEncoder, rays: RayTable, cap: float) -> Intervals:
@@ -152,13 +166,13 @@ _FirstLinear = tuple[torch.Tensor, torch.Tensor, Callable[[torch.Tensor], torch.
 def _first_linear(encoder: LoadedEncoder) -> _FirstLinear | None:
     """Weight and bias of a leading linear layer on raw pixels, and what follows it; None where there is none."""
     modules = [module for _, module in chain(encoder.network, "")]
-    while modules and isinstance(modules[0], _SILENT):
+    while modules and type(modules[0]) in (*SILENT, nn.Flatten) and not hooked(modules[0]):
         modules = modules[1:]
-    if not modules or type(modules[0]) is not nn.Linear:
+    if not modules or type(modules[0]) is not nn.Linear or hooked(modules[0]):
         return None
     if modules[0].in_features != math.prod(encoder.input_shape):  # it runs over rows of pixels
         return None
-    folded = _compose(_normalisation(encoder), _affine(modules[0]))
+    folded = on_raw_pixels(encoder, affine_of(modules[0]))
     assert encoder.head is not None
     after = nn.Sequential(*modules[1:], encoder.head)
 
@@ -166,54 +180,7 @@ def _first_linear(encoder: LoadedEncoder) -> _FirstLinear | None:
         encoder.count(len(hidden))
         return torch.as_tensor(after(hidden))
 
-    return folded.weight.to(encoder.dtype), folded.bias.to(encoder.dtype), rest
-
-
-def _layer(module: nn.Module) -> list[Affine | Kink] | None:
-    if isinstance(module, _SILENT):
-        return []
-    if type(module) is nn.Linear:
-        return [_affine(module)]
-    if type(module) is nn.BatchNorm1d:
-        scale, shift = scale_and_shift(module)
-        return [Affine(torch.diag(scale), shift)]
-    if type(module) is nn.ReLU:
-        return [Kink()]
-    if type(module) is nn.LeakyReLU and 0 <= module.negative_slope <= 1:
-        return [Kink(module.negative_slope)]
-    return None
-
-
-def _affine(linear: nn.Linear) -> Affine:
-    weight, bias = linear.weight.detach().double(), dict(linear.named_parameters()).get("bias")
-    return Affine(weight, weight.new_zeros(len(weight)) if bias is None else bias.detach().double())
-
-
-def _normalisation(encoder: LoadedEncoder) -> Affine:
-    """Raw pixels to normalised pixels, as a diagonal."""
-    like = torch.empty(encoder.input_shape, dtype=torch.float64, device=encoder.device)
-    mean, std = (t[0].double().expand_as(like).flatten() for t in (encoder.mean, encoder.std))
-    return Affine(torch.diag(1 / std), -mean / std)
-
-
-def _compose(inner: Affine, outer: Affine) -> Affine:
-    """Outer after inner."""
-    diagonal = torch.equal(inner.weight, torch.diag(inner.weight.diagonal()))
-    weight = outer.weight * inner.weight.diagonal() if diagonal else outer.weight @ inner.weight
-    return Affine(weight, outer.weight @ inner.bias + outer.bias)
-
-
-def _alternating(layers: list[Affine | Kink]) -> list[Affine | Kink]:
-    """Merge neighbours, so that affine layers and kinks take turns, affine at both ends."""
-    merged: list[Affine | Kink] = []
-    for layer in layers:
-        last = merged[-1] if merged else None
-        if isinstance(layer, Affine) and isinstance(last, Affine):
-            merged[-1] = _compose(last, layer)
-        elif isinstance(layer, Kink) and isinstance(last, Kink):
-            merged[-1] = Kink(last.slope * layer.slope)  # 0 ≤ slopes ≤ 1: signs are kept
-        else:
-            merged.append(layer)
-    if isinstance(merged[-1], Kink):
-        raise EncoderRefused("search='exact': a classifier whose logits are rectified has ties everywhere")
-    return merged
+    weight, bias = folded.weight.to(encoder.dtype), folded.bias.to(encoder.dtype)
+    x = _some_images(encoder)
+    alike = _alike(encoder.logits(x), rest(nn.functional.linear(x.flatten(1), weight, bias)))
+    return (weight, bias, rest) if alike else None

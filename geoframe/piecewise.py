@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
 
 KNOWN = "chains of Linear, Conv2d, BatchNorm, ReLU, LeakyReLU, pooling, Dropout and Flatten"
-_SILENT = (nn.Identity, nn.Dropout, nn.Dropout1d, nn.Dropout2d)
+SILENT = (nn.Identity, nn.Dropout, nn.Dropout1d, nn.Dropout2d)  # in eval mode
 
 
 class _Unknown(Exception):
@@ -95,12 +95,18 @@ def piecewise_network(encoder: LoadedEncoder) -> PiecewiseLinear:
 
 
 def chain(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
-    """Modules of nested sequences in the order in which they run."""
-    if type(module) is nn.Sequential:
-        for child, inner in module.named_children():
+    """Modules of nested sequences in the order in which they run; one that is used twice comes twice."""
+    if type(module) is nn.Sequential and not hooked(module):
+        for child, inner in module._modules.items():
+            assert inner is not None
             yield from chain(inner, f"{name}.{child}" if name else child)
     else:
         yield name or type(module).__name__, module
+
+
+def hooked(module: nn.Module) -> bool:
+    """Whether hooks, or a forward of its own, may change what a module is given or returns."""
+    return bool(module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module))
 
 
 def scale_and_shift(norm: nn.BatchNorm1d | nn.BatchNorm2d) -> tuple[torch.Tensor, torch.Tensor]:
@@ -111,9 +117,11 @@ def scale_and_shift(norm: nn.BatchNorm1d | nn.BatchNorm2d) -> tuple[torch.Tensor
         raise EncoderRefused(f"search='exact': a {kind} without running statistics mixes the images of a batch")
     scale = (variance.double() + norm.eps).rsqrt()
     shift = -mean.double() * scale
-    if norm.affine:
-        scale, shift = scale * norm.weight.double(), shift * norm.weight.double() + norm.bias.double()
-    return scale, shift
+    weight: torch.Tensor | None = norm.weight
+    bias: torch.Tensor | None = norm.bias
+    if weight is not None:
+        scale, shift = scale * weight.double(), shift * weight.double()
+    return scale, shift if bias is None else shift + bias.double()
 
 
 def _normalisation(encoder: LoadedEncoder) -> _Scale:
@@ -122,7 +130,9 @@ def _normalisation(encoder: LoadedEncoder) -> _Scale:
 
 
 def _read(module: nn.Module, encoder: LoadedEncoder) -> list[_Layer]:
-    if isinstance(module, _SILENT):
+    if hooked(module):
+        raise _Unknown(" with hooks or a forward of its own")
+    if type(module) in SILENT:
         return []
     if type(module) is nn.Flatten:
         return [_flatten(module)]

@@ -184,5 +184,128 @@ def test_nan_along_a_ray_is_refused() -> None:
     head.weight.data.zero_()  # the class never changes before
     encoder = loaded(Late(), head=head)
     encoder.micro_batch = 8
-    with torch.no_grad(), pytest.raises(EncoderRefused, match="NaN along a ray"):
+    with torch.no_grad(), pytest.raises(EncoderRefused, match="aren't finite along a ray"):
         intervals(encoder, table(encoder, 4), "grid", 0.1, 30.0)
+
+
+def searched(encoder: LoadedEncoder, search: str) -> torch.Tensor:
+    encoder.micro_batch = 64
+    with torch.no_grad():
+        return intervals(encoder, table(encoder), search, 0.02, 1.0).gi
+
+
+def stepped(encoder: LoadedEncoder) -> torch.Tensor:
+    """The plain loop through the whole encoder."""
+    rays = table(encoder)
+    with torch.no_grad():
+        return plain_search(encoder.logits, rays.start, rays.direction, rays.held, steps_to(1.0, 0.02))[0]
+
+
+class Halving(torch.nn.Dropout):
+    """Called dropout, but it does something in eval mode too."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return 0.5 * x - 0.1
+
+
+def halve(_module: torch.nn.Module, _inputs: object, output: torch.Tensor) -> torch.Tensor:
+    return 0.5 * output - 0.1
+
+
+def unusual(kind: str) -> LoadedEncoder:
+    """Chains whose parts aren't what they look like."""
+    torch.manual_seed(0)
+    one, two, head = torch.nn.Linear(SIZE, 32), torch.nn.Linear(32, 32), torch.nn.Linear(32, 5)
+    relu = torch.nn.ReLU()
+    if kind == "used twice":
+        return loaded(torch.nn.Sequential(torch.nn.Flatten(), one, relu, two, relu, two, relu), head=head)
+    net = torch.nn.Sequential(torch.nn.Flatten(), one, relu, two, torch.nn.ReLU())
+    if kind == "subclass":
+        net.insert(1, Halving())
+    elif kind == "hooked layer":
+        one.register_forward_hook(halve)
+    elif kind == "hooked chain":
+        net.register_forward_hook(halve)
+    elif kind == "hooked head":
+        head.register_forward_pre_hook(lambda _module, inputs: (2 - inputs[0],))
+    elif kind == "bias that is no parameter":
+        for layer in (one, head):
+            bias = layer.bias.detach()
+            del layer.bias
+            layer.register_buffer("bias", 3 * bias)
+    elif kind == "own forward":
+        two.forward = lambda x: torch.nn.functional.linear(x, -two.weight)
+    return loaded(net, head=head)
+
+
+UNUSUAL = [
+    "used twice",
+    "subclass",
+    "hooked layer",
+    "hooked chain",
+    "hooked head",
+    "bias that is no parameter",
+    "own forward",
+]
+
+
+@pytest.mark.parametrize("kind", UNUSUAL)
+def test_chains_are_read_as_they_run(kind: str) -> None:
+    """Steps are those of the plain loop; the exact search agrees with them, or is refused."""
+    want = stepped(unusual(kind))
+    assert 0 < float(want.mean()) < 0.9
+    assert (searched(unusual(kind), "grid") == want).float().mean() > 0.97  # near ties may fall to either side
+    if kind not in ("used twice", "bias that is no parameter"):
+        with pytest.raises(EncoderRefused, match="search='exact'"):
+            searched(unusual(kind), "exact")
+        return
+    exact = searched(unusual(kind), "exact")
+    assert ((exact - want > -1e-6) & (exact - want < 0.021)).float().mean() > 0.9
+
+
+def test_a_module_that_is_missing_its_bias_is_read() -> None:
+    encoder = mlp(torch.nn.BatchNorm1d(20, bias=False))
+    assert isinstance(exact_form(encoder), list)
+
+
+@pytest.mark.parametrize("search", ["grid", "exact"])
+def test_the_lower_class_wins_ties(search: str) -> None:
+    """Logits (0, relu(x₀ − ½)): where the unit is off they tie, and class 0 it is."""
+    unit = torch.nn.Linear(2, 1)
+    unit.weight.data, unit.bias.data = torch.tensor([[1.0, 0.0]]), torch.tensor([-0.5])
+    head = torch.nn.Linear(1, 2, bias=False)
+    head.weight.data = torch.tensor([[0.0], [1.0]])
+    net = torch.nn.Sequential(torch.nn.Flatten(), unit, torch.nn.ReLU())
+    encoder = loaded(net, head=head, shape=(1, 1, 2))
+    rays = RayTable(
+        torch.tensor([[0.9, 0.0], [0.1, 0.0]]).view(2, 1, 1, 2),
+        torch.tensor([[-1.0, 0.0], [1.0, 0.0]]).view(2, 1, 1, 2),
+        torch.tensor([1, 0]),
+    )
+    with torch.no_grad():
+        found = intervals(encoder, rays, search, 0.001, 1.0)
+    assert found.gi.tolist() == pytest.approx([0.4, 0.4], abs=0.002)
+
+
+def test_logits_that_are_not_finite_after_the_crossing_do_not_matter() -> None:
+    """They are looked at or not by the size of the batch."""
+
+    class Wild(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            a = x.flatten(1)[:, :1]
+            return torch.cat([0.5 - a, (0.9 - a).sqrt() * 0], 1)
+
+    encoder = loaded(Wild(), head=torch.nn.Identity())
+    start = torch.zeros(1, *SHAPE)
+    rays = RayTable(start, torch.ones(1, *SHAPE), torch.tensor([0]))
+    for batch in (1, 10, 1000):
+        encoder.micro_batch = batch
+        with torch.no_grad():
+            assert float(intervals(encoder, rays, "grid", 0.01, 1.0).gi) == pytest.approx(0.5, abs=0.011)
+
+
+def test_infinite_logits_are_refused() -> None:
+    head = torch.nn.Linear(SIZE, 3)
+    head.bias.data[1] = float("inf")
+    with torch.no_grad(), pytest.raises(EncoderRefused, match="NaN or infinite logits"):
+        predicted(loaded(torch.nn.Flatten(), head=head), torch.rand(2, *SHAPE))

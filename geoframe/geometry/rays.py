@@ -16,7 +16,7 @@ NEAR_TIE = 1e-4
 
 
 class NotFinite(ValueError):
-    """A classifier returned NaN along a ray."""
+    """A classifier returned NaN or infinity along a ray, before its class changed."""
 
 
 class Line(Protocol):
@@ -123,7 +123,7 @@ def first_change(line: Line, held: torch.Tensor, steps: torch.Tensor, batch: int
     Raises
     ------
     NotFinite
-        Where logits are NaN.
+        Where logits are NaN or infinite before the class changes.
     """
     found = torch.full_like(held, len(steps))
     active = torch.arange(len(held), device=held.device)
@@ -131,29 +131,34 @@ def first_change(line: Line, held: torch.Tensor, steps: torch.Tensor, batch: int
     while len(active) and done < len(steps):
         width = max(1, min(batch // len(active), len(steps) - done))
         t = steps[done : done + width].to(held.device)
-        changed = _changed(line, active, t, held[active])
-        hit = changed.any(1)
-        found[active[hit]] = done + changed[hit].int().argmax(1)
+        changed, broken = _changed(line, active, t, held[active])
+        event = changed | broken
+        hit = event.any(1)
+        first = event[hit].int().argmax(1)
+        if broken[hit].gather(1, first[:, None]).any():
+            raise NotFinite("the logits aren't finite along a ray")
+        found[active[hit]] = done + first
         active, done = active[~hit], done + width
     return found
 
 
-def _changed(line: Line, rays: torch.Tensor, t: torch.Tensor, held: torch.Tensor) -> torch.Tensor:
-    """Whether the class is not the held one, (ray, step); near ties are decided the plain way."""
+def _changed(line: Line, rays: torch.Tensor, t: torch.Tensor, held: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Whether the class is not the held one, and whether logits aren't finite, (ray, step) each.
+
+    Near ties are decided the plain way.
+    """
     step = t.to(torch.float32)
     logits = line.logits(rays, step)
     changed = logits.argmax(2) != held[:, None]
     top = logits.topk(2, dim=2).values if logits.shape[2] > 1 else logits.repeat(1, 1, 2)
-    near = ~((top[..., 0] - top[..., 1]) > NEAR_TIE * logits.abs().amax(2))  # also catches NaN
-    if isinstance(line, PlainLine):
-        near &= logits.isnan().any(2)
-    if near.any():
+    near = ~((top[..., 0] - top[..., 1]) > NEAR_TIE * logits.abs().amax(2))  # True for NaN and infinity too
+    broken = ~logits.isfinite().all(2)
+    if near.any() and not isinstance(line, PlainLine):
         row, column = near.nonzero(as_tuple=True)
         plain = line.logits_plain(rays[row], step[column])
-        if plain.isnan().any():
-            raise NotFinite("the logits are NaN along a ray")
+        broken[row, column] = ~plain.isfinite().all(1)
         changed[row, column] = plain.argmax(1) != held[row]
-    return changed
+    return changed, broken
 
 
 @attrs.frozen(eq=False)

@@ -16,6 +16,7 @@ NEVER = float("inf")
 WINDOW = 32  # breakpoints a ray that are dealt with at once
 _REFINED = 2**22  # numbers in the largest temporary of a refinement
 _TINY = 1e-300
+_ROUNDINGS = 16  # units of rounding of the largest possible sum that a margin may be wrong by
 
 
 @attrs.frozen(eq=False)
@@ -61,34 +62,77 @@ def first_crossings(
     torch.Tensor
         (ray,), float64: 0 where the start has another class, infinite where the class holds up to the cap.
     """
+    target = Held(held, _rounding(layers, start, direction, cap))
     first, rest = layers[0], layers[1:]
     assert isinstance(first, Affine)
     offset = torch.nn.functional.linear(start, first.weight, first.bias)
     slope = direction @ first.weight.T
     if not rest:
         ends = torch.stack([offset, offset + cap * slope], 1)
-        return _first_negative(start.new_tensor([0.0, cap]).expand(len(start), 2), margins(ends, held))
+        return _first_overtaking(start.new_tensor([0.0, cap]).expand(len(start), 2), target.margins(ends), target)
     kink, second, deeper = rest[0], rest[1], rest[2:]
     assert isinstance(kink, Kink)
     assert isinstance(second, Affine)
-    return _Sweep(offset, slope, kink, second, deeper, held, cap).run()
+    return _Sweep(offset, slope, kink, second, deeper, target, cap).run()
 
 
-def margins(logits: torch.Tensor, held: torch.Tensor) -> torch.Tensor:
-    """Logit of the held class minus each other logit, (ray, …, class); infinite for the held class itself."""
-    where = held.view(-1, *[1] * (logits.ndim - 1)).expand(*logits.shape[:-1], 1)
-    return (logits.gather(-1, where) - logits).scatter(-1, where, NEVER)
+def logits(layers: Layers, x: torch.Tensor) -> torch.Tensor:
+    """Run the layers on points (n, pixel): (n, class), float64."""
+    for layer in layers:
+        x = layer(x) if isinstance(layer, Kink) else torch.nn.functional.linear(x, layer.weight, layer.bias)
+    return x
 
 
-def _first_negative(times: torch.Tensor, margin: torch.Tensor) -> torch.Tensor:
-    """First zero of the least margin, linear between points: times (n, point), margin (n, point, class)."""
-    negative = (margin < 0).any(2)
-    hit = negative.any(1)
-    place = negative.int().argmax(1)
+@attrs.frozen(eq=False)
+class Held:
+    """The classes that rays should keep.
+
+    Attributes
+    ----------
+    classes : torch.Tensor
+        (ray,), int64.
+    slack : torch.Tensor
+        (ray,), what rounding may make of a margin that is 0.
+    """
+
+    classes: torch.Tensor
+    slack: torch.Tensor
+
+    def __getitem__(self, rays: torch.Tensor) -> Held:
+        return Held(self.classes[rays], self.slack[rays])
+
+    def margins(self, logits: torch.Tensor) -> torch.Tensor:
+        """Logit of the held class minus each other logit, (ray, …, class); infinite for the held class itself."""
+        own = self.classes.view(-1, *[1] * (logits.ndim - 1)).expand(*logits.shape[:-1], 1)
+        return (logits.gather(-1, own) - logits).scatter(-1, own, NEVER)
+
+    def overtaken(self, margins: torch.Tensor) -> torch.Tensor:
+        """Whether another class wins, (ray, …, class): of a tie, within the slack, the lower index, as argmax has it."""
+        shape = (-1, *[1] * (margins.ndim - 1))
+        slack = self.slack.view(shape)
+        lower = torch.arange(margins.shape[-1], device=margins.device) < self.classes.view(shape)
+        return margins < torch.where(lower, slack, -slack)
+
+
+def _rounding(layers: Layers, start: torch.Tensor, direction: torch.Tensor, cap: float) -> torch.Tensor:
+    """Bound what rounding makes of logits along rays, (ray,): from the sizes of all terms that are added up."""
+    size = start.abs() + cap * direction.abs()
+    for layer in layers:
+        if isinstance(layer, Affine):
+            size = torch.nn.functional.linear(size, layer.weight.abs(), layer.bias.abs())
+    return _ROUNDINGS * torch.finfo(size.dtype).eps * size.amax(1)
+
+
+def _first_overtaking(times: torch.Tensor, margins: torch.Tensor, held: Held) -> torch.Tensor:
+    """First zero of the least margin, linear between points: times (n, point), margins (n, point, class)."""
+    overtaken = held.overtaken(margins)
+    hit = overtaken.any(2).any(1)
+    place = overtaken.any(2).int().argmax(1)
     row = torch.arange(len(times), device=times.device)
     before = (place - 1).clamp(min=0)
-    high, low = margin[row, before], margin[row, place]
-    share = torch.where(low < 0, high / (high - low), NEVER).amin(1).clamp(0, 1)
+    high, low = margins[row, before], margins[row, place]
+    share = torch.where(low < 0, high / (high - low), 1.0)  # a tie begins where it is reached
+    share = torch.where(overtaken[row, place], share, NEVER).amin(1).clamp(0, 1)
     crossing = times[row, before] + share * (times[row, place] - times[row, before])
     crossing = torch.where(place == 0, times[:, 0], crossing)
     return torch.where(hit, crossing, NEVER)
@@ -104,7 +148,7 @@ class _Sweep:
         kink: Kink,
         second: Affine,
         deeper: Layers,
-        held: torch.Tensor,
+        held: Held,
         cap: float,
     ) -> None:
         self.deeper, self.held, self.cap = deeper, held, cap
@@ -147,34 +191,34 @@ class _Sweep:
         return torch.cat([now, times], 1), torch.cat([value, values], 1)
 
 
-def _crossing(times: torch.Tensor, values: torch.Tensor, deeper: Layers, held: torch.Tensor) -> torch.Tensor:
+def _crossing(times: torch.Tensor, values: torch.Tensor, deeper: Layers, held: Held) -> torch.Tensor:
     """First crossing within one window of pre-activations that are linear between the points."""
     if not deeper:
-        return _first_negative(times, margins(values, held))
+        return _first_overtaking(times, held.margins(values), held)
     kink, affine = deeper[0], deeper[1]
     assert isinstance(kink, Kink)
     assert isinstance(affine, Affine)
     if len(deeper) > 2:
-        rows = [_deep(t, z, deeper, y) for t, z, y in zip(times, values, held, strict=True)]
+        each = torch.split(torch.arange(len(times), device=times.device), 1)
+        rows = [_deep(times[ray[0]], values[ray[0]], deeper, held[ray]) for ray in each]
         return torch.cat(rows)
     return _last_hidden(times, values, kink, affine, held)
 
 
-def _last_hidden(
-    times: torch.Tensor, values: torch.Tensor, kink: Kink, affine: Affine, held: torch.Tensor
-) -> torch.Tensor:
+def _last_hidden(times: torch.Tensor, values: torch.Tensor, kink: Kink, affine: Affine, held: Held) -> torch.Tensor:
     """First crossing where one hidden layer is left: only segments that may hold one are looked into.
 
     Within a segment a unit that changes sign bends away from its chord by at most (1 − slope)·|z₀z₁|/|z₀ − z₁|,
     which bounds how far the logits can leave theirs.
     """
     logits = torch.nn.functional.linear(kink(values), affine.weight, affine.bias)
-    margin = margins(logits, held)
+    margin = held.margins(logits)
     before, after = values[:, :-1], values[:, 1:]
     bend = (before * after).neg_().clamp_(min=0).div_((before - after).abs_().add_(_TINY))
     reach = (1 - kink.slope) * (bend @ affine.weight.abs().T)
-    own = reach.gather(2, held.view(-1, 1, 1).expand(-1, reach.shape[1], 1))
-    suspect = (torch.minimum(margin[:, :-1], margin[:, 1:]) - reach - own < 0).any(2)
+    own = reach.gather(2, held.classes.view(-1, 1, 1).expand(-1, reach.shape[1], 1))
+    least = torch.minimum(margin[:, :-1], margin[:, 1:]) - reach - own
+    suspect = (least < held.slack.view(-1, 1, 1)).any(2)
     found = torch.full_like(times[:, 0], NEVER)
     rays, segments = suspect.nonzero(as_tuple=True)
     width = max(1, _REFINED // values.shape[2] // (values.shape[2] // 4 + 2))
@@ -192,7 +236,7 @@ def _refined(
     after: torch.Tensor,
     kink: Kink,
     affine: Affine,
-    held: torch.Tensor,
+    held: Held,
 ) -> torch.Tensor:
     """First crossing in segments on which pre-activations are linear: logits at every sign change of a unit."""
     flips = before * after < 0
@@ -202,17 +246,17 @@ def _refined(
     points = torch.addcmul(before[:, None], shares[:, :, None], (after - before)[:, None])
     logits = torch.nn.functional.linear(kink(points), affine.weight, affine.bias)
     times = torch.addcmul(begin[:, None], shares, (end - begin)[:, None])
-    return _first_negative(times, margins(logits, held))
+    return _first_overtaking(times, held.margins(logits), held)
 
 
-def _deep(times: torch.Tensor, values: torch.Tensor, layers: Layers, held: torch.Tensor) -> torch.Tensor:
+def _deep(times: torch.Tensor, values: torch.Tensor, layers: Layers, held: Held) -> torch.Tensor:
     """First crossing of one ray through any number of layers: points are added where a unit changes sign."""
     for layer in layers:
         if isinstance(layer, Affine):
             values = torch.nn.functional.linear(values, layer.weight, layer.bias)
         else:
             times, values = _bent(times, values, layer)
-    return _first_negative(times[None], margins(values[None], held[None]))
+    return _first_overtaking(times[None], held.margins(values[None]), held)
 
 
 def _bent(times: torch.Tensor, values: torch.Tensor, kink: Kink) -> tuple[torch.Tensor, torch.Tensor]:
