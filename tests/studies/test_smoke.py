@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import numpy as np
 import pytest
 
@@ -51,3 +52,18 @@ def test_classifiers_meet_their_own_test_images_only(study, preset):
         assert cell.encoder.training.data.coords["split"] == "train"
         assert cell.probeset.coords["split"] == "test"
     assert {cell.encoder.label for cell in plan.cells} == {encoder.label for encoder in plan.study.encoders}
+
+
+@pytest.mark.parametrize(("preset", "said"), [("smoke", True), ("tiny", False)])
+def test_a_smoke_run_says_once_under_its_tables_that_it_is_no_result(preset, said, tmp_path):
+    from geoframe.loading import find_study
+    from geoframe.plan import Plan
+    from geoframe.progress import Progress
+    from geoframe.runner import Options, execute
+
+    tube = find_study("tube")
+    plan = Plan.of(attrs.evolve(tube.study.resolve("smoke"), preset=preset))
+    report = execute(tube, plan, tmp_path / "run", Options(device="cpu"), Progress())
+    captions = [table.caption for table in report.tables]
+    assert [caption.endswith("the fewest directions)") for caption in captions] == [False, said]
+    assert sum("smoke: not results" in caption for caption in captions) == said
