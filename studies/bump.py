@@ -23,7 +23,7 @@ class Bump(gf.Study):
         *(robust_resnet50(epsilon) for epsilon in EPSILONS),
         gf.TorchvisionEncoder("convnext_tiny", weights=None),
         gf.TorchvisionEncoder("resnet50", weights=None),
-        gf.TimmEncoder("vit_small_patch16_224", pretrained=False),
+        gf.TimmEncoder("vit_small_patch16_224.augreg_in1k", pretrained=False),
     )
     probesets = (
         VAL64,
