@@ -8,8 +8,9 @@ class is certain up to the first zero of their lower bound; from there a new, sh
 kink the margins are linear, and their first zero is the answer. The method is ours; the paper searches in steps.
 
 `reach` includes a bound of every rounding error (float64, sums of n terms in any order). The held class counts as
-overtaken where a margin is below 0 by more than that bound: no such excursion is missed, however narrow it is, and ties
-are held. The interval ends at the margin's computed zero before it.
+overtaken where a margin is below 0 by more than that bound: no such excursion is missed, however narrow it is. A margin
+within a few of the bounds is a tie, which goes to the class of the lower index, as argmax has it. The interval ends at
+the margin's computed zero before it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ NEVER = float("inf")
 FIRST_PIECE = 1 / 32  # of the cap: where no piece has been tried yet
 _ROUNDED = 2.0  # a reach of so many times the bound of rounding errors alone is no kink's
 _DOUBTFUL = 1e4  # a reach of so many times the last such bound may be
+_TIED = 4.0  # bounds of rounding errors within which a margin may be a tie
 _SHORTEST = 8 * EPS  # piece, of the cap
 _LEAST, _AGAIN, _MOST = 0.02, 0.7, 4.0  # next piece, of the last: at least, after a failure, after a success
 
@@ -102,6 +104,8 @@ class _Search:
         own = network.weight[held]
         self.weight, self.bias = own[:, None] - network.weight, network.bias[held][:, None] - network.bias
         self.spread = self.weight.abs()
+        self.lower = torch.arange(len(network.weight), device=held.device) < held[:, None]
+        self.tie = torch.zeros_like(self.bias)
         self.now = torch.zeros(len(held), dtype=start.dtype, device=start.device)
         self.length = torch.full_like(self.now, FIRST_PIECE * cap)
         self.found = torch.full_like(self.now, NEVER)
@@ -111,6 +115,8 @@ class _Search:
         rays = torch.arange(len(self.held), device=self.held.device)
         margin = self.margins(rays, self.now, self.now)
         self.noise = torch.maximum(margin.reach.amax(1), self._resolution())
+        self.tie = torch.where(self.lower, _TIED * self.noise[:, None], 0.0)
+        margin = self.margins(rays, self.now, self.now)
         other = (margin.centre + margin.reach < 0).any(1)
         self.found[other] = 0.0
         rays = rays[~other]
@@ -120,7 +126,10 @@ class _Search:
         return self.found
 
     def margins(self, rays: torch.Tensor, begin: torch.Tensor, end: torch.Tensor) -> Enclosure:
-        """Enclose logit of the held class minus each other one, (ray, class), on pieces; its own is 0 ± 0."""
+        """Enclose logit of the held class minus each other one, (ray, class), on pieces; its own is 0 ± 0.
+
+        Less what a tie needs to be below 0 where it goes to the other class.
+        """
         shape = (-1, *[1] * (self.origin.ndim - 1))
         middle, half = ((begin + end) / 2).view(shape), ((end - begin) / 2).view(shape)
         slope = self.slope[rays]
@@ -129,7 +138,8 @@ class _Search:
             z = step(z)
         difference, spread, bias = self.weight[rays], self.spread[rays], self.bias[rays]
         last = Map(lambda h: _rows(difference, h), lambda h: _rows(spread, h), bias, difference.shape[2])
-        return last(z)
+        found = last(z)
+        return Enclosure(found.centre - self.tie[rays], found.tilt, found.reach)
 
     def _resolution(self) -> torch.Tensor:
         """Rounding of margins if no unit were off and nothing cancelled out: where all units are off, reach is 0."""
@@ -162,7 +172,10 @@ class _Search:
         linear = margin.reach.amax(1) <= _ROUNDED * noise
         short = end - begin <= _SHORTEST * self.cap
         overtaken = margin.centre - margin.tilt.abs() + margin.reach < 0
-        share = first_zero(margin.centre.masked_fill(~overtaken, NEVER), margin.tilt)
+        margins = margin.centre + self.tie[rays]
+        crosses = margins + margin.tilt < 0  # else it ends in a tie
+        margins = torch.where(crosses, margins, margin.centre)
+        share = first_zero(margins.masked_fill(~overtaken, NEVER), margin.tilt)
         crossing = torch.where(linear, begin + share * (end - begin), NEVER)
         overtaken_at_end = (at_end.centre + at_end.reach < 0).any(1)
         crossing = torch.where(short & ~linear & overtaken_at_end, begin, crossing)

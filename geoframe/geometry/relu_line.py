@@ -107,7 +107,7 @@ class Held:
         return (logits.gather(-1, own) - logits).scatter(-1, own, NEVER)
 
     def overtaken(self, margins: torch.Tensor) -> torch.Tensor:
-        """Whether another class wins, (ray, …, class): of a tie, within the slack, the lower index, as argmax has it."""
+        """Where another class wins, (ray, …, class); of a tie, within the slack, the lower index, as argmax has it."""
         shape = (-1, *[1] * (margins.ndim - 1))
         slack = self.slack.view(shape)
         lower = torch.arange(margins.shape[-1], device=margins.device) < self.classes.view(shape)
