@@ -49,19 +49,18 @@ class Record:
         The split into images start…stop−1.
     encoder_digest, images_digest : str
         Digests of the weights and pixels that were really loaded.
-    encoder_source, probeset_source : str or None
-        Cheap digests of the files that they came from.
+    sources : dict of str to str
+        Cheap digests of the files that encoder, probe set and the specs nested in all three came from, by path.
     """
 
     key: str
-    names: dict[str, str]
-    identity: dict[str, Any]
-    settings: dict[str, Any]
+    names: dict[str, str] = attrs.field(validator=attrs.validators.instance_of(dict))
+    identity: dict[str, Any] = attrs.field(validator=attrs.validators.instance_of(dict))
+    settings: dict[str, Any] = attrs.field(validator=attrs.validators.instance_of(dict))
     blocks: list[tuple[int, int]] = attrs.field(converter=_pairs)
     encoder_digest: str
     images_digest: str
-    encoder_source: str | None = None
-    probeset_source: str | None = None
+    sources: dict[str, str] = attrs.field(factory=dict, validator=attrs.validators.instance_of(dict))
 
     @property
     def n_images(self) -> int:
@@ -69,7 +68,7 @@ class Record:
         return max((stop for _, stop in self.blocks), default=0)
 
     def agrees_with(self, other: Record) -> bool:
-        """Whether blocks computed for either may stand in one cell; names and file dates don't matter."""
+        """Whether blocks computed for either may stand in one cell; names don't matter (for sources, see `explain`)."""
         fields = ("key", "settings", "blocks", "encoder_digest", "images_digest")
         return all(getattr(self, name) == getattr(other, name) for name in fields)
 
@@ -253,5 +252,5 @@ def _record(path: Path) -> Record | None:
     found = read_json(path)
     try:
         return Record(**found) if isinstance(found, dict) else None
-    except TypeError:  # written by another version: as good as never started
+    except (TypeError, ValueError):  # written by another version: as good as never started
         return None

@@ -9,8 +9,9 @@ import attrs
 
 from geoframe.cells import CellStore, Record
 from geoframe.engines.engine import Job
-from geoframe.errors import GeoframeError, StoreConflict
+from geoframe.errors import StoreConflict
 from geoframe.plan import Cell, Plan
+from geoframe.sources import Sources
 
 PARTS = ("encoder", "probeset", "probe")
 
@@ -42,9 +43,9 @@ class Decision:
 
 def decide(plan: Plan, cells: CellStore) -> list[Decision]:
     """Compare a plan with what is stored; reads no data and loads nothing."""
-    keys = plan.unique()
+    keys, sources = plan.unique(), Sources()
     strangers = [record for record in cells.records() if record.key not in keys]
-    return [_decide(cell, cells, strangers) for cell in keys.values()]
+    return [_decide(cell, cells, strangers, sources) for cell in keys.values()]
 
 
 def refuse_mixing(decisions: list[Decision], device: str, device_name: str, torch: str) -> None:
@@ -67,15 +68,15 @@ def refuse_mixing(decisions: list[Decision], device: str, device_name: str, torc
                 )
 
 
-def _decide(cell: Cell, cells: CellStore, strangers: list[Record]) -> Decision:
+def _decide(cell: Cell, cells: CellStore, strangers: list[Record], sources: Sources) -> Decision:
     record = cells.record(cell.key)
     failure = cells.failure(cell.key)
     failed = f"failed before: {failure.cause}" if failure else ""
     if record is None:
         return Decision(Job(cell), failed or _changed(cell, strangers) or "new")
-    source = _changed_source(cell, record)
-    if source:
-        return Decision(Job(cell), source, stale=True)
+    outdated = sources.changed(cell.parts, record.sources)
+    if outdated:
+        return Decision(Job(cell), outdated, stale=True)
     job = Job(cell, record, cells.done(record))
     if job.complete:
         return Decision(job, "finished before")
@@ -83,25 +84,6 @@ def _decide(cell: Cell, cells: CellStore, strangers: list[Record]) -> Decision:
     if cells.damaged(cell.key):
         return Decision(job, f"files in {cells.folder} were changed or lost: {progress}", damaged=True)
     return Decision(job, f"{failed}; {progress}" if failed else f"not finished: {progress}")
-
-
-def _changed_source(cell: Cell, record: Record) -> str:
-    specs = (("weights of encoder", cell.encoder, record.encoder_source),
-             ("files of probe set", cell.probeset, record.probeset_source))  # fmt: skip
-    for what, spec, before in specs:
-        now = _source(spec)
-        if before is not None and now is not None and now != before:
-            return f"the {what} {spec.label!r} have changed"
-    return ""
-
-
-def _source(spec: Any) -> str | None:
-    """Digest of a spec's files now; None where they can't be read, which a finished cell doesn't mind."""
-    try:
-        found: str | None = spec.source_digest()
-    except (GeoframeError, OSError):
-        return None
-    return found
 
 
 def _changed(cell: Cell, strangers: list[Record]) -> str:

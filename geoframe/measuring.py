@@ -22,6 +22,7 @@ from geoframe.output_checks import check_outputs
 from geoframe.passbar import pass_bar
 from geoframe.probe import Batch, Probe
 from geoframe.probeset import Images, ProbeSet
+from geoframe.references import forget_changed
 
 
 @attrs.frozen(kw_only=True)
@@ -169,6 +170,7 @@ def measure(
         Where the encoder would give silently wrong numbers, or an input can't be used.
     """
     _check_arguments(probe, encoder, images)
+    forget_changed()
     loaded = encoder.load(resolve_device(device))
     data = images.load(loaded.input_shape)
     check_needs(probe, loaded, data)

@@ -11,7 +11,7 @@ from geoframe.encoder import Encoder
 from geoframe.errors import BadInput
 from geoframe.probe import Probe
 from geoframe.probeset import ProbeSet
-from geoframe.spec import KEY_VERSION, digest
+from geoframe.spec import KEY_VERSION, Spec, digest
 from geoframe.study import ResolvedStudy
 
 
@@ -27,6 +27,11 @@ class Cell:
     def key(self) -> str:
         """Digest of everything that determines the numbers; names, device and batch are left out."""
         return digest([KEY_VERSION, self.encoder.key, self.probeset.key, self.probe.key])
+
+    @property
+    def parts(self) -> dict[str, Spec]:
+        """The three specs."""
+        return {"encoder": self.encoder, "probeset": self.probeset, "probe": self.probe}
 
     @property
     def names(self) -> dict[str, str]:

@@ -9,6 +9,7 @@ import attrs
 import torch
 
 from geoframe.errors import BadInput
+from geoframe.sources import source_of
 
 if TYPE_CHECKING:
     from geoframe.encoder import Shape
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from geoframe.probe import Batch
     from geoframe.probeset import Images, ProbeSet
 
-_LOADED: OrderedDict[tuple[str, Shape], References] = OrderedDict()
+_LOADED: OrderedDict[tuple[str, Shape], tuple[References, ProbeSet, str | None]] = OrderedDict()
 _KEPT = 2  # sets held in memory: MNIST's training set takes 190 MB
 
 
@@ -54,16 +55,24 @@ def references_of(probe: str, reference: ProbeSet, shape: Shape) -> References:
     """
     key = (reference.key, shape)
     if key not in _LOADED:
+        source = source_of(reference)  # before they are read: what changes meanwhile is noticed afterwards
         images = reference.load(shape)
         labels = torch.tensor(images.labels, dtype=torch.int64)
         pools = {label: (labels == label).nonzero()[:, 0] for label in sorted(set(images.labels)) if label >= 0}
         if not pools:
             raise BadInput(f"{probe}: the reference set {reference.label!r} has no labels: rays need classes to go to")
-        _LOADED[key] = References(images, pools)
+        _LOADED[key] = References(images, pools), reference, source
     _LOADED.move_to_end(key)
     while len(_LOADED) > _KEPT:
         _LOADED.popitem(last=False)
-    return _LOADED[key]
+    return _LOADED[key][0]
+
+
+def forget_changed() -> None:
+    """Forget the loaded sets whose files have changed; within a cell, they stay as they were loaded."""
+    for key, (_, reference, source) in list(_LOADED.items()):
+        if source_of(reference) != source:
+            del _LOADED[key]
 
 
 def references_for(probe: str, reference: ProbeSet | None, encoder: LoadedEncoder) -> References:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import attrs
 import numpy as np
 import pytest
@@ -62,7 +64,7 @@ def test_half_written_blocks_do_not_count(cells, tmp_path):
 def test_settings_are_kept_on_resume_and_blocks_with_them(cells):
     cells.start(record())
     cells.write("k", 0, block(0, 2))
-    cells.start(record(names={"encoder": "renamed", "probeset": "s", "probe": "p"}, encoder_source="later"))
+    cells.start(record(names={"encoder": "renamed", "probeset": "s", "probe": "p"}, sources={"encoder": "later"}))
     assert cells.done(record()) == {0}
     assert cells.record("k").names["encoder"] == "renamed"
 
@@ -78,8 +80,9 @@ def test_another_start_removes_the_blocks_of_the_first(cells, change):
 def test_a_damaged_record_is_as_good_as_none(cells, tmp_path):
     (tmp_path / "k.settings.json").write_text('{"key": "k"}')
     (tmp_path / "l.settings.json").write_text("{")
-    assert cells.record("k") is None
-    assert cells.record("l") is None
+    for name, change in (("m", {"blocks": [[0]]}), ("n", {"settings": 3}), ("o", {"sources": None}), ("p", {"x": 1})):
+        (tmp_path / f"{name}.settings.json").write_text(json.dumps({**attrs.asdict(record()), **change}))
+    assert [cells.record(name) for name in "klmnop"] == [None] * 6
     assert list(cells.records()) == []
 
 

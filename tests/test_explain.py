@@ -89,7 +89,7 @@ def test_failed_before(tmp_path):
 
 def test_changed_weights(tmp_path, monkeypatch):
     cells = CellStore(tmp_path)
-    start(cells, encoder_source="old")
+    start(cells, sources={"encoder": "old"})
     monkeypatch.setattr(TinyEncoder, "source_digest", lambda self: "new")
     decision = decision_of(cells)
     assert decision.stale
@@ -101,7 +101,7 @@ def test_weights_that_cannot_be_read_now_do_not_undo_a_finished_cell(tmp_path, m
         raise FileNotFoundError
 
     cells = CellStore(tmp_path)
-    key = start(cells, encoder_source="old")
+    key = start(cells, sources={"encoder": "old"})
     cells.write(key, 0, block(0, 2))
     cells.write(key, 2, block(2, 3))
     cells.pack(key)

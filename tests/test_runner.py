@@ -193,7 +193,7 @@ def test_changed_files_are_noticed_without_loading(out, monkeypatch):
     for record in list(cells.records()):
         if record.names["encoder"] == "a":
             (out / "cells" / f"{record.key}.settings.json").write_text(
-                json.dumps({**attrs.asdict(record), "encoder_source": "old"})
+                json.dumps({**attrs.asdict(record), "sources": {"encoder": "old"}})
             )
     monkeypatch.setattr(TinyEncoder, "source_digest", lambda self: "new")
     assert rerun(out).cells == ["a × three × norm", "a × one × norm"]

@@ -10,6 +10,7 @@ from geoframe.cells import Record
 from geoframe.engines.engine import BlockDone, Engine, Event, Failed, Finished, Job, Outdated, Started
 from geoframe.errors import FAILURES
 from geoframe.probeset import Images
+from geoframe.sources import Sources
 
 if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
@@ -72,9 +73,15 @@ class SerialEngine(Engine):
 
     def _cell(self, loaded: LoadedEncoder, images: Images, fresh: Settings, job: Job) -> Iterator[Event]:
         from geoframe.measuring import check_needs, measure_block
+        from geoframe.references import forget_changed
 
         loaded.on_pass = self.on_pass
         try:
+            changed = Sources().changed(job.cell.parts, job.record.sources) if job.record else ""
+            if changed:
+                job.restart()
+                yield Outdated(job, changed)
+            forget_changed()
             check_needs(job.cell.probe, loaded, images)
             settings = _settings_of(job, fresh)
             job.record = record = _record(job, loaded, images, settings)
@@ -113,8 +120,7 @@ def _record(job: Job, loaded: LoadedEncoder, images: Images, settings: Settings)
         blocks=job.record.blocks if job.record else blocks(cell.probe, len(images)),
         encoder_digest=loaded.digest,
         images_digest=images.digest,
-        encoder_source=cell.encoder.source_digest(),
-        probeset_source=cell.probeset.source_digest(),
+        sources=Sources().of(cell.parts),
     )
 
 
