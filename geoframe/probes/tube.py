@@ -106,6 +106,8 @@ class TubeProbe(SteppedProbe):
         """Measure the set; see `Probe.measure`."""
         from geoframe.references import references_for
 
+        if batch.images[0].numel() < 2:
+            raise BadInput("TubeProbe: an image of a single pixel has no direction orthogonal to a ray: use larger ones")
         references = references_for(type(self).__name__, self.reference, encoder)
         shape = (self.rays, self.points, self.directions)
         radius, censored = np.full(shape, np.nan), np.zeros(shape, dtype=bool)

@@ -58,3 +58,10 @@ def test_no_covered_ray_is_one_line() -> None:
     reference = gf.TensorSet(points(3), labels=[1, 1, 1], name="train")
     with pytest.raises(gf.BadInput, match="no covered ray from 'train'"):
         gf.measure(gf.TubeProbe(reference=reference, rays=2), encoder, gf.TensorSet(points(1, 5), name="test"))
+
+
+def test_a_single_pixel_has_no_tube() -> None:
+    encoder = gf.ModuleEncoder(torch.nn.Flatten(), head=torch.nn.Linear(1, 3), input_shape=(1, 1, 1))
+    reference = gf.TensorSet(torch.rand(9, 1, 1, 1), labels=[0, 1, 2] * 3, name="r")
+    with pytest.raises(BadInput, match="single pixel"):
+        gf.measure(gf.TubeProbe(reference=reference), encoder, gf.TensorSet(torch.rand(3, 1, 1, 1), name="t"))
