@@ -107,7 +107,7 @@ class TubeProbe(SteppedProbe):
         from geoframe.references import references_for
 
         if batch.images[0].numel() < 2:
-            raise BadInput("TubeProbe: an image of a single pixel has no direction orthogonal to a ray: use larger ones")
+            raise BadInput("TubeProbe: an image of a single pixel has no direction orthogonal to a ray")
         references = references_for(type(self).__name__, self.reference, encoder)
         shape = (self.rays, self.points, self.directions)
         radius, censored = np.full(shape, np.nan), np.zeros(shape, dtype=bool)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import geoframe as gf
+from geoframe.errors import BadInput
 from geoframe.geometry.directions import orthogonal_directions
 from tests.networks import SHAPE, SIZE, relu_net
 from tests.rays import ball, half_space, points
