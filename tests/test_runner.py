@@ -51,6 +51,9 @@ class Log(Progress):
     def begin(self, passes, cells):
         self.planned += passes
 
+    def more(self, passes):
+        self.planned += passes
+
     def advance(self, passes):
         self.passes += passes
 
@@ -150,6 +153,14 @@ def test_progress_adds_up(tmp_path):
     log = rerun(tmp_path / "run", set=["probes.norm.repeats=3", "probesets=three"])
     assert log.planned == 2 * 3 * 3
     assert log.passes >= log.planned
+
+
+def test_what_a_failed_cell_left_is_no_longer_planned(tmp_path):
+    log = Log()
+    study = altered(encoders=(BrokenEncoder(name="broken"), TinyEncoder(name="b")))
+    with pytest.raises(RunFailed):
+        gf.run(study, out=tmp_path / "run", progress=log, device="cpu")
+    assert log.planned == log.passes == 4  # of the other encoder, on sets of three images and of one
 
 
 def test_changing_one_encoder_recomputes_its_cells_only(out):
