@@ -1,0 +1,90 @@
+"""Batch normalisation folded into the convolution before it: the same map in fewer operations.
+
+In eval mode a normalisation after a convolution only rescales it. Folding it in saves a pass over the feature map, a
+quarter of EfficientNet-Lite0's time on a CPU. Only float32 measurements that tolerate rounding use it: probes in
+float64, and step searches that have to agree with the network step for step, take the network as it is.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING
+
+import attrs
+import torch
+from torch import nn
+from torch.nn.utils.fusion import fuse_conv_bn_eval
+
+from geoframe.numerics import exact_numerics
+
+if TYPE_CHECKING:
+    from geoframe.loaded import LoadedEncoder
+
+ALIKE = 1e-4  # relative distance of features that rounding may make
+_PLAIN = ("BatchNorm2d", "BatchNormAct2d")  # timm's brings its activation along
+
+
+def fused(encoder: LoadedEncoder) -> LoadedEncoder:
+    """Return a twin with convolutions and batch normalisations fused, whose passes count for the encoder.
+
+    The encoder itself where there is nothing to fuse, or where the twin gives other features: a convolution's output
+    may be used in other places too.
+    """
+    try:
+        network = copy.deepcopy(encoder.network)
+        twin = attrs.evolve(encoder, network=network, head=None, passes=0.0, on_pass=encoder.count, double=[])
+        x = _images(encoder)
+        with exact_numerics():
+            pairs = _pairs(twin, x)
+            for convolution, norm in pairs:
+                _fuse(network, convolution, norm)
+            network.to(memory_format=encoder.layout)
+            return twin if pairs and _alike(encoder._forward(x), twin._forward(x)) else encoder
+    except Exception:  # of any kind: a scripted module has no copy, a module may insist on its attributes
+        return encoder
+
+
+def _images(encoder: LoadedEncoder) -> torch.Tensor:
+    drawn = torch.rand(2, *encoder.input_shape, generator=torch.Generator().manual_seed(0))
+    return drawn.to(encoder.device, encoder.dtype)
+
+
+def _alike(one: torch.Tensor, two: torch.Tensor) -> bool:
+    return bool((one - two).norm() <= ALIKE * one.norm())
+
+
+def _pairs(encoder: LoadedEncoder, x: torch.Tensor) -> list[tuple[nn.Conv2d, nn.BatchNorm2d]]:
+    """Convolutions whose output is what a batch normalisation is given, both called once in a forward pass."""
+    made: list[tuple[nn.Conv2d, torch.Tensor]] = []
+    given: list[tuple[nn.BatchNorm2d, torch.Tensor]] = []
+    handles = []
+    for module in encoder.network.modules():
+        if _is_plain(module) and isinstance(module, nn.Conv2d):
+            handles.append(module.register_forward_hook(lambda m, _inputs, output: made.append((m, output))))
+        elif _is_plain(module) and isinstance(module, nn.BatchNorm2d):
+            handles.append(module.register_forward_pre_hook(lambda m, inputs: given.append((m, inputs[0]))))
+    try:
+        encoder._forward(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    by_output = {id(output): convolution for convolution, output in made}
+    found = [(by_output[id(tensor)], norm) for norm, tensor in given if id(tensor) in by_output]
+    calls = [id(module) for module, _ in (*made, *given)]
+    return [pair for pair in found if all(calls.count(id(module)) == 1 for module in pair)]
+
+
+def _is_plain(module: nn.Module) -> bool:
+    """Whether a module computes what its type says: no hooks, no parametrization, no forward of its own."""
+    if module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module):
+        return False
+    return type(module) is nn.Conv2d or (type(module).__name__ in _PLAIN and isinstance(module, nn.BatchNorm2d))
+
+
+def _fuse(network: nn.Module, convolution: nn.Conv2d, norm: nn.BatchNorm2d) -> None:
+    joined = fuse_conv_bn_eval(convolution, norm)
+    convolution.weight, convolution.bias = joined.weight, joined.bias
+    after = [getattr(norm, name) for name in ("drop", "act") if hasattr(norm, name)]
+    for name, module in list(network.named_modules()):
+        if module is norm:
+            network.set_submodule(name, nn.Sequential(*after) if after else nn.Identity())
