@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geoframe.files import read_json, write_json
+from geoframe.sources import Sources
 
 if TYPE_CHECKING:
     from geoframe.training.recipe import Training
@@ -23,13 +25,15 @@ def cache_root() -> Path:
 class TrainingCache:
     """The files of one training: `epoch-00005.pt` for each kept epoch, and `training.json`.
 
-    The log holds what the recipe was, how it was trained, and for each checkpoint the epoch, the mean loss over the
-    epoch, train and test accuracy, and the digest of the weights. It names a checkpoint only once it is written.
+    The log holds what the recipe was, the digests of the files behind it, how it was trained, and for each checkpoint
+    the epoch, the mean loss over the epoch, train and test accuracy, and the digest of the weights. It names a
+    checkpoint only once it is written. `resume.pt` is there as long as a training isn't finished.
     """
 
     def __init__(self, training: Training) -> None:
         self.training = training
         self.folder = cache_root() / "training" / training.key
+        self.resume = self.folder / "resume.pt"
 
     def file(self, epoch: int) -> Path:
         """Return the checkpoint's file."""
@@ -40,20 +44,46 @@ class TrainingCache:
         """Return the lock's file."""
         return self.folder.with_suffix(".lock")
 
+    def sources(self) -> dict[str, str]:
+        """Digests of the files behind the recipe as they are now."""
+        return Sources().of({"training": self.training})
+
     def log(self) -> dict[str, Any]:
-        """Return the log, empty where there is none."""
+        """Return the log, empty where there is none or it is damaged."""
         found = read_json(self.folder / LOG)
-        return found if isinstance(found, dict) else {}
+        return found if _is_log(found) else {}
+
+    def outdated(self) -> str:
+        """Say why nothing of what is there counts, "" where it does or nothing is there."""
+        log = self.log()
+        if not log:
+            return f"{LOG} in {self.folder} is damaged" if (self.folder / LOG).exists() else ""
+        return Sources().changed({"training": self.training}, log["sources"])
 
     def checkpoint(self, epoch: int) -> dict[str, Any] | None:
-        """Return what the log says of a checkpoint; None where it isn't there."""
-        rows = [row for row in self.log().get("checkpoints", []) if row.get("epoch") == epoch]
-        return rows[0] if rows and self.file(epoch).is_file() else None
+        """Return what the log says of a checkpoint; None where it isn't there, or is of other files than there are."""
+        rows = [row for row in self.log().get("checkpoints", ()) if row["epoch"] == epoch]
+        return rows[0] if rows and self.file(epoch).is_file() and not self.outdated() else None
 
-    def complete(self) -> bool:
-        """Whether every checkpoint is there."""
-        return all(self.checkpoint(epoch) is not None for epoch in self.training.kept)
+    def tidy(self) -> None:
+        """Remove the state of a training that was killed after its last checkpoint was named."""
+        if self.resume.exists() and all(self.checkpoint(epoch) is not None for epoch in self.training.kept):
+            with suppress(OSError):
+                self.resume.unlink(missing_ok=True)
 
     def write_log(self, log: dict[str, Any]) -> None:
         """Write the log in one step."""
         write_json(self.folder / LOG, log, ELSEWHERE)
+
+
+def _is_log(found: Any) -> bool:
+    """Whether JSON has the parts of a log that are read again."""
+    if not isinstance(found, dict):
+        return False
+    rows, sources = found.get("checkpoints"), found.get("sources")
+    return (
+        isinstance(found.get("threads"), int)
+        and isinstance(sources, dict)
+        and isinstance(rows, list)
+        and all(isinstance(row, dict) and {"epoch", "weights"} <= set(row) for row in rows)
+    )

@@ -10,6 +10,7 @@ from geoframe.encoder import Coord, Encoder, Network, Shape
 from geoframe.encoders.model import Model, ModelEncoder
 from geoframe.errors import BadInput
 from geoframe.probeset import ProbeSet
+from geoframe.sources import source_of
 from geoframe.training.cache import TrainingCache
 from geoframe.training.recipe import Training
 
@@ -33,6 +34,11 @@ class TrainedEncoder(ModelEncoder):
 
     training: Training = attrs.field(validator=attrs.validators.instance_of(Training))
     step: str | int = attrs.field(default="final", validator=_is_step, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        if self.epoch:
+            self.training.check_kept(self.epoch)
 
     @property
     def epoch(self) -> int:
@@ -73,9 +79,12 @@ class TrainedEncoder(ModelEncoder):
         return self.evolve(step="init", name=self.label)
 
     def source_digest(self) -> str | None:
-        """Digest of the checkpoint's weights as the log has it; None where it isn't trained yet."""
+        """Digest of the checkpoint's weights as the log has it; None where it isn't trained yet.
+
+        It isn't, either, where files behind the recipe have changed since. Of initial weights: of the model's files.
+        """
         if not self.epoch:
-            return None
+            return source_of(self.training.model)
         found = TrainingCache(self.training).checkpoint(self.epoch)
         return None if found is None else str(found["weights"])
 
@@ -92,6 +101,7 @@ class TrainedEncoder(ModelEncoder):
         if self.epoch:
             from geoframe.training.loop import weights_after
 
-            model.module.load_state_dict(weights_after(self.training, self.epoch))
+            module = model.module
+            module.load_state_dict(weights_after(self.training, self.epoch, module.state_dict()))
             source = f"training {self.training.key}, epoch {self.epoch}"
         return self.framed(model.module, model.input_shape, model.mean, model.std, source)

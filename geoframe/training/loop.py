@@ -2,123 +2,159 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import filelock
 import torch
 from torch import nn
 
-from geoframe.encoder import Shape
-from geoframe.encoders.model import Model
+from geoframe.encoders.building import clean_build, seeded
 from geoframe.errors import BadInput
-from geoframe.files import PARTIAL, writing
-from geoframe.loaded import state_digest
-from geoframe.numerics import plain_torch
+from geoframe.files import remove, sweep, writing
+from geoframe.geometry.directions import stream_key
+from geoframe.numerics import plain_torch, threads
+from geoframe.training import saved
 from geoframe.training.cache import ELSEWHERE, TrainingCache
+from geoframe.training.checks import check_trainable
+from geoframe.training.course import Course, State
+from geoframe.training.data import Labelled, labelled
 from geoframe.training.progress import TrainingProgress
 
 if TYPE_CHECKING:
-    from geoframe.probeset import Images, ProbeSet
     from geoframe.training.recipe import Training
 
 EVALUATED = 1000  # images a forward pass when accuracy is counted
+SETTINGS = ("torch", "threads", "images", "sources")  # with which what is there can be completed with the same bits
 
 
-def weights_after(training: Training, epoch: int) -> dict[str, torch.Tensor]:
+def weights_after(
+    training: Training, epoch: int, like: Mapping[str, torch.Tensor] | None = None
+) -> dict[str, torch.Tensor]:
     """Return the weights after an epoch, from the cache, or else train; another run's training is waited for.
+
+    What the cache holds counts only if it is what was trained, from the files behind the recipe as they are now, and
+    fits the model's state `like`. Otherwise a line says why not, and it is trained again.
 
     Raises
     ------
     BadInput
-        Where the epoch isn't kept, the data have no labels, or training diverges.
+        Where the epoch isn't kept, the data have no labels, the model can't be trained, or training diverges.
     """
-    if epoch not in training.kept:
-        kept = ", ".join(map(str, training.kept))
-        raise BadInput(f"training {training.label!r} keeps no epoch {epoch} (it keeps {kept}): add it to checkpoints")
+    training.check_kept(epoch)
     cache = TrainingCache(training)
-    if cache.checkpoint(epoch) is None:
+    found = saved.read_weights(cache, epoch, like)
+    if isinstance(found, str):
         with _locked(cache, training.label):
-            if cache.checkpoint(epoch) is None:
+            found = saved.read_weights(cache, epoch, like)  # another run may have trained it meanwhile
+            if isinstance(found, str):
+                if found:
+                    TrainingProgress.say(f"training {training.label}: {found}; it is trained again")
                 train(training, cache)
-    state: dict[str, torch.Tensor] = torch.load(cache.file(epoch), map_location="cpu", weights_only=True)
-    return state
+                found = saved.read_weights(cache, epoch, like)
+    if isinstance(found, str):
+        raise BadInput(f"training {training.label!r} doesn't give weights that can be used: {found or 'none at all'}")
+    cache.tidy()
+    return found
 
 
 def train(training: Training, cache: TrainingCache) -> None:
-    """Train from the beginning and fill the cache.
+    """Fill the cache: from where an interrupted training was, or from the beginning.
 
-    An interrupted training starts again from its initial weights: a checkpoint that is already there has the same bits
-    as the one that replaces it. Checkpoints are written in one step each, and named in the log afterwards.
+    The state is kept after each epoch, and what is done from it has the bits that an uninterrupted training has:
+    weights, optimiser, order of the data, random streams and number of threads are as they were. Checkpoints are
+    written in one step each, and named in the log afterwards.
     """
     with writing(cache.folder, ELSEWHERE):
         cache.folder.mkdir(parents=True, exist_ok=True)
-    with plain_torch(), torch.enable_grad():
-        model = training.seeded_model().build_model()
-        data = _labelled(training.data, model)
-        test = None if training.test is None else _labelled(training.test, model)
-        log: dict[str, Any] = {
-            "recipe": training.identity(),
+    sweep(cache.folder)
+    state, sources = _resumable(cache), cache.sources()
+    with plain_torch(), torch.enable_grad(), threads(_threads(cache, state)):
+        with clean_build(training.seed):
+            model = training.seeded_model().build_model()
+            module = model.module.float()
+            data = labelled(training.data, model, training.label)
+            test = None if training.test is None else labelled(training.test, model, training.label)
+            check_trainable(training.label, module, data, training.batch)
+        with seeded(stream_key("training", training.seed) & (2**63 - 1)):
+            _Trainer(cache, Course(training, module, data), test, sources).run(state)
+
+
+class _Trainer:
+    """Trains, and keeps what is to be kept."""
+
+    def __init__(self, cache: TrainingCache, course: Course, test: Labelled | None, sources: dict[str, str]) -> None:
+        self.cache = cache
+        self.course = course
+        self.test = test
+        self.log: dict[str, Any] = {
+            "recipe": cache.training.identity(),
+            "sources": {**cache.sources(), **sources},  # what changed while it was read has the digest before
             "torch": torch.__version__,
             "threads": torch.get_num_threads(),
-            "images": data[2],
+            "images": course.data.digest,
             "checkpoints": [],
         }
-        for epoch, loss in _epochs(training, model, *data[:2]):
-            if epoch in training.kept:
-                log["checkpoints"].append(_keep(cache, model.module, epoch, loss, data, test))
-                cache.write_log(log)
 
+    def run(self, state: State | None) -> None:
+        """Train until no checkpoint is missing."""
+        training, course = self.cache.training, self.course
+        self.log["checkpoints"] = self._sound_rows()
+        if state is not None and self._continues(state):
+            course.restore(state["course"])
+            TrainingProgress.say(f"training {training.label}: goes on after epoch {course.done} of {training.epochs}")
+        elif self.cache.resume.exists():
+            TrainingProgress.say(f"training {training.label}: starts again, what was kept of it can't be continued")
+        self.cache.write_log(self.log)
+        progress = TrainingProgress(training.label, training.epochs, course.done)
+        while self._missing():
+            loss = course.epoch()
+            if course.done in training.kept:
+                self._keep(loss)
+            if self._missing():
+                saved.write(self.cache.resume, self._state(), sealed=True)
+            progress.epoch(course.done, loss)
+        remove(self.cache.resume)
 
-def _epochs(training: Training, model: Model, x: torch.Tensor, y: torch.Tensor) -> Iterator[tuple[int, float]]:
-    """Train epoch by epoch; yield each one's number and mean loss, with the model in training mode again after."""
-    order = torch.Generator().manual_seed(training.seed)
-    optimiser = torch.optim.SGD(
-        model.module.parameters(), lr=training.lr, momentum=training.momentum, weight_decay=training.weight_decay
-    )
-    criterion = nn.CrossEntropyLoss()
-    progress = TrainingProgress(training.label, training.epochs)
-    for epoch in range(1, training.epochs + 1):
-        model.module.train()
-        total = 0.0
-        for batch in torch.split(torch.randperm(len(x), generator=order), training.batch):
-            if len(batch) == 1 and len(x) > 1:
-                continue  # batch normalisation has no variance of one image
-            optimiser.zero_grad(set_to_none=True)
-            loss = criterion(model.module(x[batch]), y[batch])
-            loss.backward()
-            optimiser.step()
-            total += float(loss.detach()) * len(batch)
-        if not total < float("inf"):
-            raise BadInput(f"training {training.label!r} diverged in epoch {epoch} (loss {total / len(x):g}): lower lr")
-        progress.epoch(epoch, total / len(x))
-        yield epoch, total / len(x)
+    def _missing(self) -> set[int]:
+        return {*self.cache.training.kept} - {row["epoch"] for row in self.log["checkpoints"]}
 
+    def _sound_rows(self) -> list[dict[str, Any]]:
+        """What an earlier training left, if this one gives the same bits: only what is missing is made again."""
+        before = self.cache.log()
+        if any(before.get(name) != self.log[name] for name in SETTINGS):
+            return []
+        return [row for row in before["checkpoints"] if not isinstance(self._read(row["epoch"]), str)]
 
-def _keep(
-    cache: TrainingCache, module: nn.Module, epoch: int, loss: float, data: tuple[Any, ...], test: Any
-) -> dict[str, Any]:
-    """Write a checkpoint and return its line of the log."""
-    module.eval()
-    target = cache.file(epoch)
-    partial = target.with_name(target.name + PARTIAL)
-    with writing(target, ELSEWHERE):
-        with partial.open("wb") as file:
-            torch.save(module.state_dict(), file)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(target)
-    return {
-        "epoch": epoch,
-        "loss": loss,
-        "train_accuracy": accuracy(module, *data[:2]),
-        "test_accuracy": None if test is None else accuracy(module, *test[:2]),
-        "weights": state_digest(module),
-    }
+    def _read(self, epoch: int) -> saved.Weights | str:
+        return saved.read_weights(self.cache, epoch, self.course.module.state_dict())
+
+    def _state(self) -> State:
+        settings = {name: self.log[name] for name in SETTINGS}
+        return {"training": self.cache.training.key, "settings": settings, "course": self.course.state()}
+
+    def _continues(self, state: State) -> bool:
+        """Whether a state is of the same files, settings and layers, and no checkpoint before it is missing."""
+        same = state["settings"] == {name: self.log[name] for name in SETTINGS}
+        same = same and saved.fits(state["course"]["model"], self.course.module.state_dict())
+        return same and min(self._missing(), default=0) > state["course"]["epoch"]
+
+    def _keep(self, loss: float) -> None:
+        """Write a checkpoint, then its line of the log."""
+        module, data, epoch = self.course.module.eval(), self.course.data, self.course.done
+        weights = module.state_dict()
+        saved.write(self.cache.file(epoch), weights)
+        row = {
+            "epoch": epoch,
+            "loss": loss,
+            "train_accuracy": accuracy(module, data.x, data.y),
+            "test_accuracy": None if self.test is None else accuracy(module, self.test.x, self.test.y),
+            "weights": saved.weights_digest(weights),
+        }
+        rows = [other for other in self.log["checkpoints"] if other["epoch"] != epoch]
+        self.log["checkpoints"] = sorted([*rows, row], key=lambda each: each["epoch"])
+        self.cache.write_log(self.log)
 
 
 def accuracy(module: nn.Module, x: torch.Tensor, y: torch.Tensor) -> float:
@@ -129,38 +165,31 @@ def accuracy(module: nn.Module, x: torch.Tensor, y: torch.Tensor) -> float:
     return right / len(x)
 
 
-@lru_cache(maxsize=1)
-def _images(probeset: ProbeSet, shape: Shape) -> Images:
-    return probeset.load(shape)
+def _resumable(cache: TrainingCache) -> State | None:
+    """State of an interrupted training of this recipe."""
+    state = saved.read_sealed(cache.resume)
+    return state if isinstance(state, dict) and state.get("training") == cache.training.key else None
 
 
-def _labelled(probeset: ProbeSet, model: Model) -> tuple[torch.Tensor, torch.Tensor, str]:
-    """Normalised images, labels, and the digest of the raw pixels."""
-    images = _images(probeset, model.input_shape)
-    labels = torch.tensor(images.labels, dtype=torch.int64)
-    if (labels < 0).any():
-        raise BadInput(f"training needs labels, and probe set {probeset.label!r} has images without: use another set")
-    mean, std = (torch.as_tensor(v, dtype=torch.float32).reshape(-1, 1, 1) for v in (model.mean, model.std))
-    return (images.pixels - mean) / std, labels, images.digest
+def _threads(cache: TrainingCache, state: State | None) -> int:
+    """The number that the training was started with, or, of a new one, torch's."""
+    before = state["settings"] if state else cache.log()
+    same = before.get("torch") == torch.__version__ and not cache.outdated()
+    return int(before["threads"]) if same else torch.get_num_threads()
 
 
 @contextmanager
 def _locked(cache: TrainingCache, label: str) -> Iterator[None]:
     """Hold the training's lock; say so where another run holds it."""
+    lock = filelock.FileLock(cache.lock)
     with writing(cache.lock, ELSEWHERE):
         cache.lock.parent.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(cache.lock)
-    try:
-        lock.acquire(timeout=0)
-    except filelock.Timeout:
-        TrainingProgress.say(f"training {label}: another run is at it; waiting for it")
-        lock.acquire()
+        try:
+            lock.acquire(timeout=0)
+        except filelock.Timeout:
+            TrainingProgress.say(f"training {label}: another run is at it; waiting for it")
+            lock.acquire()
     try:
         yield
     finally:
         lock.release()
-
-
-def cache_folder(training: Training) -> Path:
-    """Return where a training's checkpoints lie."""
-    return TrainingCache(training).folder

@@ -12,10 +12,10 @@ FIRST, EVERY = 2.0, 15.0  # seconds before the first line, and between lines
 
 
 class TrainingProgress:
-    """Told of each epoch's end."""
+    """Told of each epoch's end; those `before` were done by an earlier run."""
 
-    def __init__(self, label: str, epochs: int) -> None:
-        self.label, self.epochs = label, epochs
+    def __init__(self, label: str, epochs: int, before: int = 0) -> None:
+        self.label, self.epochs, self.before = label, epochs, before
         self._since = time.monotonic()
         self._last = self._since + FIRST - EVERY
 
@@ -28,7 +28,11 @@ class TrainingProgress:
         self._last = now
         from geoframe.estimate import readable_time
 
-        left = f", about {readable_time(spent / done * (self.epochs - done))} left" if done < self.epochs else ""
+        left = (
+            f", about {readable_time(spent / (done - self.before) * (self.epochs - done))} left"
+            if done < self.epochs
+            else ""
+        )
         self.say(f"training {self.label}: epoch {done} of {self.epochs}, loss {loss:.3g}{left}")
 
     @staticmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from geoframe.encoders.factory import FactoryEncoder
+from geoframe.errors import UnknownName, did_you_mean
 from geoframe.probesets.digits import Digits
 from geoframe.probesets.torchvision import TorchvisionSet
 from geoframe.training.encoder import TrainedEncoder
@@ -15,6 +16,12 @@ DIGITS_KWARGS: dict[str, dict[str, Any]] = {
     "mlp": {"inputs": 64, "widths": (128, 64)},
     "cnn": {"size": 8, "widths": (16, 32), "hidden": 64},
 }
+
+
+def _factory(architecture: str) -> str:
+    if architecture not in FACTORIES:
+        raise UnknownName(f"no architecture {architecture!r}{did_you_mean(str(architecture), FACTORIES)}")
+    return FACTORIES[architecture]
 
 
 def mnist_training(architecture: str, dataset: str = "MNIST", *, epochs: int = 30, **changes: Any) -> Training:
@@ -31,7 +38,7 @@ def mnist_training(architecture: str, dataset: str = "MNIST", *, epochs: int = 3
         Other fields of `Training`.
     """
     return Training(
-        model=FactoryEncoder(FACTORIES[architecture], input_shape=(1, 28, 28), mean=0.5, std=0.5),
+        model=FactoryEncoder(_factory(architecture), input_shape=(1, 28, 28), mean=0.5, std=0.5),
         data=TorchvisionSet(dataset, split="train"),
         test=TorchvisionSet(dataset),
         epochs=epochs,
@@ -43,7 +50,7 @@ def digits_training(architecture: str, *, epochs: int = 40, **changes: Any) -> T
     """Ours, for runs offline: 1197 digits of 8×8, smaller networks, batches of 32, learning rate 0.05."""
     return Training(
         model=FactoryEncoder(
-            FACTORIES[architecture], kwargs=DIGITS_KWARGS[architecture], input_shape=(1, 8, 8), mean=0.5, std=0.5
+            _factory(architecture), kwargs=DIGITS_KWARGS[architecture], input_shape=(1, 8, 8), mean=0.5, std=0.5
         ),
         data=Digits(split="train"),
         test=Digits(),

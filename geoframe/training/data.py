@@ -1,0 +1,62 @@
+"""The images of a training: loaded once for the trainings of a study, normalised, with their labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+import torch
+
+from geoframe.encoder import PerChannel, Shape
+from geoframe.encoders.model import Model
+from geoframe.errors import BadInput, EncoderRefused
+from geoframe.sources import source_of
+
+if TYPE_CHECKING:
+    from geoframe.probeset import Images, ProbeSet
+
+_LOADED: dict[tuple[str, str | None, Shape], Images] = {}
+
+
+@attrs.frozen(eq=False)
+class Labelled:
+    """Normalised images (n, channel, height, width), labels (n,), the set's name, and the digest of the raw pixels."""
+
+    x: torch.Tensor
+    y: torch.Tensor
+    label: str
+    digest: str
+
+
+def labelled(probeset: ProbeSet, model: Model, training: str) -> Labelled:
+    """Load a probe set for a model.
+
+    Raises
+    ------
+    BadInput
+        Where an image has no label, or the normalisation is for other channels.
+    """
+    images = _images(probeset, model.input_shape)
+    labels = torch.tensor(images.labels, dtype=torch.int64)
+    if (labels < 0).any():
+        raise BadInput(f"training needs labels, and probe set {probeset.label!r} has images without: use another set")
+    mean, std = (_per_channel(value, model.input_shape[0], training) for value in (model.mean, model.std))
+    return Labelled((images.pixels - mean) / std, labels, probeset.label, images.digest)
+
+
+def _per_channel(value: PerChannel, channels: int, training: str) -> torch.Tensor:
+    tensor = torch.as_tensor(value, dtype=torch.float32).reshape(-1, 1, 1)
+    if len(tensor) not in (1, channels):
+        raise EncoderRefused(
+            f"training {training!r}: its model's mean and std take 1 or {channels} values, not {len(tensor)}"
+        )
+    return tensor
+
+
+def _images(probeset: ProbeSet, shape: Shape) -> Images:
+    """Keep the set loaded last: the next training often has the same."""
+    key = (probeset.key, source_of(probeset), shape)
+    if key not in _LOADED:
+        _LOADED.clear()
+        _LOADED[key] = probeset.load(shape)
+    return _LOADED[key]
