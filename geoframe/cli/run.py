@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +12,8 @@ from geoframe.cli.options import TRACEBACK, console, plural, table, traceback_op
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from geoframe.cells import Failure
     from geoframe.explain import Decision
     from geoframe.plan import Plan
-    from geoframe.report import Report
 
 
 @click.command()
@@ -58,6 +54,7 @@ def run(
         _foresee(screen, plan, out, device, dry_run=dry_run, explain=explain)
     if dry_run:
         return
+    from geoframe.cli.conclude import conclude
     from geoframe.cli.progress import progress_for
     from geoframe.registry import default_registry
     from geoframe.runner import Options, default_folder, execute
@@ -65,7 +62,7 @@ def run(
     default_registry().find("engine", engine)  # an unknown one is refused also where nothing is left to compute
     options = Options(device=device, engine=engine, set=changes)
     report = execute(found, plan, out or default_folder(plan), options, progress_for(screen))
-    _conclude(screen, report, bool(ctx.meta.get(TRACEBACK)))
+    conclude(screen, report, bool(ctx.meta.get(TRACEBACK)))
     ctx.exit(report.exit_code)
 
 
@@ -122,48 +119,3 @@ def _estimate(screen: Console, decisions: list[Decision], device: str) -> None:
     screen.print(f"{plural(len(decisions), 'cell')}, {passes:,.0f} forward passes{time}{more}", soft_wrap=True)
     for label, reason in estimator.reasons.items():
         screen.print(f"encoder {label} was not timed: {reason}", markup=False, soft_wrap=True)
-
-
-def _conclude(screen: Console, report: Report, traceback: bool) -> None:
-    for summary in report.tables:
-        shown = table(*summary.headers, title=summary.title)
-        for row in summary.rows:
-            shown.add_row(*row)
-        screen.print(shown, markup=False)
-        if summary.caption:
-            screen.print(summary.caption, markup=False)
-    for path in report.figures:
-        screen.print(f"figure   {path}", markup=False, soft_wrap=True)
-    if (report.folder / "results.zarr").exists():
-        screen.print(f"results  {report.folder / 'results.zarr'}", markup=False, soft_wrap=True)
-    for labels, failure in _by_cause(report):
-        more = f" (and {len(labels) - 1} more)" if len(labels) > 1 else ""
-        click.echo(f"geoframe: {labels[0]}{more} failed: {failure.cause}", err=True)
-        if traceback:
-            click.echo(failure.traceback, err=True)
-    for problem in report.problems:
-        click.echo(f"geoframe: {problem}", err=True)
-    if report.exit_code:
-        screen.print(_advice(report), markup=False, soft_wrap=True)
-
-
-def _by_cause(report: Report) -> list[tuple[list[str], Failure]]:
-    """Group failed cells by cause: an encoder without weights fails on every probe set."""
-    groups: dict[str, tuple[list[str], Failure]] = {}
-    for cell, failure in report.failures:
-        groups.setdefault(failure.cause, ([], failure))[0].append(cell.label)
-    return list(groups.values())
-
-
-def _advice(report: Report) -> str:
-    """One line: how far the run is, and how to go on."""
-    total = len(report.plan.unique())
-    if not report.failures and not report.interrupted:
-        return (
-            f"incomplete: all of {plural(total, 'cell')} are finished, but a summary or figure failed: correct what is "
-            "said above and run the same command, which measures nothing again"
-        )
-    done = sum(decision.job.complete for decision in report.decisions)
-    state = "stopped" if report.interrupted else "incomplete"
-    command = shlex.join(["geoframe", *sys.argv[1:]])
-    return f"{state}: {done} of {total} cells are finished; to go on, run the same command: {command}"
