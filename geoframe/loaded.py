@@ -14,13 +14,14 @@ import torch
 from geoframe.encoder import Encoder, Network, PerChannel, Shape
 from geoframe.errors import EncoderRefused
 from geoframe.geometry.directions import unit_directions
-from geoframe.geometry.pushforward import pushforward
+from geoframe.geometry.pushforward import pushforward, shared_pushforward
 from geoframe.network_outputs import checked_features, checked_logits
 from geoframe.numerics import exact_numerics, plain_torch, threads
 from geoframe.process import keep_freed_memory
 
 if TYPE_CHECKING:
     from geoframe.probeset import ProbeSet
+    from geoframe.tuning import Derivative
 
 Derived = TypeVar("Derived")
 
@@ -78,6 +79,8 @@ class LoadedEncoder:
         of five dimensions).
     micro_batch : int
         Images that one forward pass should hold; fixed when a cell starts.
+    derivative : {"batch", "shared"}
+        How Jacobian–vector products at one image are computed (see `geoframe.tuning`); fixed when a cell starts.
     passes : float
         Forward passes done so far; a Jacobian–vector product counts `JVP_COST`.
     on_pass : callable or None
@@ -98,6 +101,7 @@ class LoadedEncoder:
     dtype: torch.dtype = torch.float32
     layout: torch.memory_format = torch.channels_last
     micro_batch: int = 1
+    derivative: Derivative = "batch"
     passes: float = 0.0
     on_pass: Callable[[float], None] | None = None
     training_set: ProbeSet | None = None
@@ -164,6 +168,16 @@ class LoadedEncoder:
         result = pushforward(self._forward, images, tangents)
         self.count(len(images) * JVP_COST)
         return result
+
+    def push_at(self, x: torch.Tensor, tangents: torch.Tensor) -> torch.Tensor:
+        """J_Φ(x) v at one image x (1, channel, height, width) for tangents (n, channel, height, width): (n, d)."""
+        self.count(len(tangents) * JVP_COST)
+        size = max(1, self.micro_batch // 4)
+        if self.derivative == "shared":
+            return torch.cat([shared_pushforward(self._forward, x, part) for part in torch.split(tangents, size)])
+        parts = [part.contiguous(memory_format=self.layout) for part in torch.split(tangents, size)]
+        repeated = x.expand_as(parts[0]).contiguous(memory_format=self.layout)
+        return torch.cat([pushforward(self._forward, repeated[: len(part)], part)[1] for part in parts])
 
     def double(self) -> LoadedEncoder | None:
         """Return a float64 copy, made once, or None where the encoder can't run in float64.

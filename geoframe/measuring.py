@@ -23,6 +23,7 @@ from geoframe.passbar import pass_bar
 from geoframe.probe import Batch, Probe
 from geoframe.probeset import Images, ProbeSet
 from geoframe.references import forget_changed
+from geoframe.tuning import Derivative, tuned_batch, tuned_derivative
 
 
 @attrs.frozen(kw_only=True)
@@ -39,6 +40,8 @@ class Settings:
         Precision of the forward passes.
     micro_batch, memory : int
         Images in a forward pass, and the cap in bytes that it was chosen from.
+    derivative : {"batch", "shared"}
+        How Jacobian–vector products at one image are computed (see `geoframe.tuning`).
     torch : str
         Version of torch.
     """
@@ -49,6 +52,7 @@ class Settings:
     dtype: str = "float32"
     micro_batch: int
     memory: int
+    derivative: Derivative = "batch"
     torch: str
 
     def to_json(self) -> dict[str, Any]:
@@ -82,9 +86,12 @@ def device_name(device: str) -> str:
     return platform.machine()
 
 
-def choose_settings(encoder: LoadedEncoder, memory: int | None = None) -> Settings:
-    """Choose the settings of a new cell: a function of encoder, device and cap, never of a timing."""
-    micro_batch, cap = choose_micro_batch(encoder, memory)
+def choose_settings(encoder: LoadedEncoder, memory: int | None = None, timed: bool = False) -> Settings:
+    """Choose the settings of a new cell: a function of encoder, device and cap, unless they are `timed`."""
+    micro_batch, largest, cap = choose_micro_batch(encoder, memory)
+    derivative: Derivative = "batch"
+    if timed:
+        micro_batch, derivative = tuned_batch(encoder, micro_batch, largest), encoder.derived(tuned_derivative)
     device = str(encoder.device)
     return Settings(
         device=device,
@@ -92,6 +99,7 @@ def choose_settings(encoder: LoadedEncoder, memory: int | None = None) -> Settin
         threads=torch.get_num_threads(),
         micro_batch=micro_batch,
         memory=cap,
+        derivative=derivative,
         torch=torch.__version__,
     )
 
@@ -122,7 +130,7 @@ def measure_block(
         Dimensions (image, …) with coordinates `image`, `image_id`, `label` and those of the probe.
     """
     check_needs(probe, encoder, images)
-    encoder.micro_batch = settings.micro_batch
+    encoder.micro_batch, encoder.derivative = settings.micro_batch, settings.derivative
     with exact_numerics(), threads(settings.threads):
         parts = [
             _call(probe, encoder, images, first, min(first + step, stop), step)
@@ -174,7 +182,7 @@ def measure(
     loaded = encoder.load(resolve_device(device))
     data = images.load(loaded.input_shape)
     check_needs(probe, loaded, data)
-    settings = choose_settings(loaded, memory)
+    settings = choose_settings(loaded, memory, probe.timed())
     loaded.micro_batch = settings.micro_batch
     loaded.preflight(data.pixels)
     with pass_bar(loaded, _planned(probe, loaded, len(data))):

@@ -71,7 +71,7 @@ def sample_bytes(encoder: LoadedEncoder) -> int:
     return _COPIES * max(widest)
 
 
-def choose_micro_batch(encoder: LoadedEncoder, memory: int | None = None) -> tuple[int, int]:
+def choose_micro_batch(encoder: LoadedEncoder, memory: int | None = None) -> tuple[int, int, int]:
     """Choose the number of images in a forward pass.
 
     Parameters
@@ -83,11 +83,15 @@ def choose_micro_batch(encoder: LoadedEncoder, memory: int | None = None) -> tup
 
     Returns
     -------
-    micro_batch, memory : int
+    micro_batch : int
         At least 3 (an image and one antipodal pair), at most 513.
+    largest : int
+        The same without regard to the cache.
+    memory : int
+        The cap.
     """
     cap = memory or MEMORY_CAP.get(encoder.device.type, MEMORY_CAP["cuda"])
-    largest = LARGEST_BATCH
-    if encoder.device.type == "cpu":
-        largest = min(largest, max(CPU_LEAST, CPU_CACHE // encoder.sample_bytes))
-    return max(3, min(largest, cap // encoder.sample_bytes)), cap
+    largest = max(3, min(LARGEST_BATCH, cap // encoder.sample_bytes))
+    if encoder.device.type != "cpu":
+        return largest, largest, cap
+    return max(3, min(largest, max(CPU_LEAST, CPU_CACHE // encoder.sample_bytes))), largest, cap

@@ -131,6 +131,10 @@ class Probe(Spec):
         """
         return self.forward_passes()
 
+    def timed(self) -> bool:
+        """Whether batch size and derivatives are chosen by timing when a cell starts: last digits depend on it."""
+        return False
+
     def smoke(self: P) -> P:
         """Return the smallest version of this measurement that runs all of its code (preset `smoke`)."""
         return self

@@ -98,8 +98,11 @@ def adaptive_estimate(
         level[chosen] = levels.numpy()
         return energies
 
-    push = _Pushing(encoder, x)
-    sketch = sketch_range(encoder.features, push, x, attrs.evolve(draw, purpose="sketch")(0, SKETCH), push.size)
+    def push(u: torch.Tensor) -> torch.Tensor:
+        return encoder.push_at(x, u)
+
+    directions = attrs.evolve(draw, purpose="sketch")(0, SKETCH)
+    sketch = sketch_range(encoder.features, push, x, directions, max(1, encoder.micro_batch // 4))
     encoder.count((PULLBACK_COST - 1) * len(sketch.pullback))
     found = AdaptiveSampler(respond, push, draw, sketch, len(scales), most).run(target)
     return Measured(
@@ -112,21 +115,3 @@ def adaptive_estimate(
         prediction_se=found.prediction_se,
         u=draw(0, even_blocks(BLOCK, (encoder.micro_batch - 1) // 2)),
     )
-
-
-class _Pushing:
-    """J u at one image, in batches of a quarter of the micro-batch."""
-
-    def __init__(self, encoder: LoadedEncoder, x: torch.Tensor) -> None:
-        self.encoder, self.size = encoder, max(1, encoder.micro_batch // 4)
-        self.x = x
-
-    def __call__(self, u: torch.Tensor) -> torch.Tensor:
-        layout = torch.channels_last
-        parts = [
-            self.encoder.pushforward(
-                self.x.expand_as(part).contiguous(memory_format=layout), part.contiguous(memory_format=layout)
-            )[1]
-            for part in torch.split(u, self.size)
-        ]
-        return torch.cat(parts)

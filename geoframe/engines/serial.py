@@ -72,7 +72,7 @@ class SerialEngine(Engine):
         return settings
 
     def _cell(self, loaded: LoadedEncoder, images: Images, fresh: Settings, job: Job) -> Iterator[Event]:
-        from geoframe.measuring import check_needs, measure_block
+        from geoframe.measuring import check_needs, choose_settings, measure_block
         from geoframe.references import forget_changed
 
         loaded.on_pass = self.on_pass
@@ -83,6 +83,8 @@ class SerialEngine(Engine):
                 yield Outdated(job, changed)
             forget_changed()
             check_needs(job.cell.probe, loaded, images)
+            if job.record is None and job.cell.probe.timed():
+                fresh = choose_settings(loaded, self.memory, timed=True)
             settings = _settings_of(job, fresh)
             job.record = record = _record(job, loaded, images, settings)
             yield Started(job, record)

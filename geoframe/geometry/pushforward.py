@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
 from torch.autograd import forward_ad
@@ -29,13 +30,43 @@ def pushforward(phi: Map, x: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tenso
     value, tangent : torch.Tensor
         Φ(x) and J_Φ(x) v, both (n, d). A map that drops the tangent gives zeros: see the preflight.
     """
-    with warnings.catch_warnings(), forward_ad.dual_level():
-        # torch loads its own scripted decompositions on first use and warns about torch.jit
-        warnings.filterwarnings("ignore", message=r".*torch\.jit\.", category=FutureWarning)
-        warnings.filterwarnings("ignore", message=r".*torch\.jit\.", category=DeprecationWarning)
+    with _quiet(), forward_ad.dual_level():
         dual = forward_ad.make_dual(x, v)  # type: ignore[no-untyped-call]  # untyped in torch
         value, tangent = forward_ad.unpack_dual(phi(dual))  # type: ignore[no-untyped-call]
         return value, torch.zeros_like(value) if tangent is None else tangent
+
+
+def shared_pushforward(phi: Map, x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Push several tangent vectors forward at one point, which goes through the map once.
+
+    Parameters
+    ----------
+    phi : callable
+        (n, …) to (n, d); its operations need rules for vmap.
+    x, v : torch.Tensor
+        The point (1, …) and the tangent vectors (n, …).
+
+    Returns
+    -------
+    torch.Tensor
+        J_Φ(x) v, (n, d).
+    """
+
+    def push(one: torch.Tensor) -> torch.Tensor:
+        tangent: torch.Tensor = torch.func.jvp(phi, (x,), (one[None],))[1]
+        return tangent[0]
+
+    with _quiet():
+        return torch.as_tensor(torch.func.vmap(push)(v))
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Torch loads its own scripted decompositions on first use and warns about torch.jit."""
+    with warnings.catch_warnings():
+        for category in (FutureWarning, DeprecationWarning):
+            warnings.filterwarnings("ignore", message=r".*torch\.jit\.", category=category)
+        yield
 
 
 def central_difference(phi: Map, x: torch.Tensor, v: torch.Tensor, step: float) -> torch.Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
@@ -20,7 +19,7 @@ PER_VALUE = 20.0  # passes that an iterative method is planned to need for each 
 
 
 def _check_share(_probe: Any, field: Any, value: Any) -> None:
-    if value is not None and not (isinstance(value, Real) and 0 <= value < float("inf")):
+    if value is not None and not (isinstance(value, int | float) and 0 <= value < float("inf")):
         raise ValueError(f"{field.name}={value!r:.80} should be a number, 0 or more")
 
 

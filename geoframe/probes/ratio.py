@@ -130,6 +130,10 @@ class RatioProbe(Probe):
             return float(len(self.scales) * 2 * pairs + 400)
         return float(len(self.scales) * self.directions + 3 * self.jvps)
 
+    def timed(self) -> bool:
+        """Only the adaptive estimator: the paper's has the same bits every time."""
+        return self.estimator == "adaptive"
+
     def smoke(self) -> RatioProbe:
         """Return the same with 3 scales and 4 directions."""
         spread = (self.scales[0], self.scales[len(self.scales) // 2], self.scales[-1])
@@ -180,7 +184,7 @@ class RatioProbe(Probe):
         from geoframe.fusing import fused
 
         fast = encoder.derived(fused)
-        fast.micro_batch = encoder.micro_batch
+        fast.micro_batch, fast.derivative = encoder.micro_batch, encoder.derivative
         return fast
 
     def _noise_meter(self, encoder: LoadedEncoder, x: torch.Tensor, u: torch.Tensor) -> Any:

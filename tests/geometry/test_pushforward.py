@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from geoframe.geometry.pushforward import central_difference, pushforward, squared_norms
+from geoframe.geometry.pushforward import central_difference, pushforward, shared_pushforward, squared_norms
 from geoframe.numerics import exact_numerics
-from tests.networks import conv_net
+from tests.networks import SHAPE, conv_net, relu_net
 
 
 class Attention(torch.nn.Module):
@@ -50,3 +50,12 @@ def test_squared_norms_are_accumulated_in_float64() -> None:
     row[0, 0] = 1e4
     want = row.double().square().sum()
     assert float(squared_norms(row)) == pytest.approx(float(want), rel=1e-14)
+
+
+@pytest.mark.parametrize("network", [relu_net(), conv_net()])
+def test_tangents_that_share_their_point(network: torch.nn.Module) -> None:
+    shape = (3, 9, 9) if isinstance(network[0], torch.nn.Conv2d) else SHAPE
+    x, v = torch.rand(1, *shape), torch.randn(5, *shape)
+    with torch.no_grad():
+        shared = shared_pushforward(network.eval(), x, v)
+        torch.testing.assert_close(shared, pushforward(network, x.expand_as(v).contiguous(), v)[1])
