@@ -50,14 +50,17 @@ class TrainingCache:
 
     def log(self) -> dict[str, Any]:
         """Return the log, empty where there is none or it is damaged."""
-        found = read_json(self.folder / LOG)
+        try:
+            found = read_json(self.folder / LOG)
+        except OSError:  # no permission, say: writing tells what to do
+            return {}
         return found if _is_log(found) else {}
 
     def outdated(self) -> str:
         """Say why nothing of what is there counts, "" where it does or nothing is there."""
         log = self.log()
         if not log:
-            return f"{LOG} in {self.folder} is damaged" if (self.folder / LOG).exists() else ""
+            return f"{LOG} in {self.folder} is damaged" if os.path.exists(self.folder / LOG) else ""
         return Sources().changed({"training": self.training}, log["sources"])
 
     def checkpoint(self, epoch: int) -> dict[str, Any] | None:
@@ -67,7 +70,7 @@ class TrainingCache:
 
     def tidy(self) -> None:
         """Remove the state of a training that was killed after its last checkpoint was named."""
-        if self.resume.exists() and all(self.checkpoint(epoch) is not None for epoch in self.training.kept):
+        if os.path.exists(self.resume) and all(self.checkpoint(epoch) is not None for epoch in self.training.kept):
             with suppress(OSError):
                 self.resume.unlink(missing_ok=True)
 

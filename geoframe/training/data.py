@@ -54,9 +54,10 @@ def _per_channel(value: PerChannel, channels: int, training: str) -> torch.Tenso
 
 
 def _images(probeset: ProbeSet, shape: Shape) -> Images:
-    """Keep the set loaded last: the next training often has the same."""
+    """Keep the two sets loaded last, training and test images: the next training often has the same."""
     key = (probeset.key, source_of(probeset), shape)
     if key not in _LOADED:
-        _LOADED.clear()
+        while len(_LOADED) > 1:
+            del _LOADED[next(iter(_LOADED))]
         _LOADED[key] = probeset.load(shape)
     return _LOADED[key]

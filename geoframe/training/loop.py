@@ -91,7 +91,7 @@ class _Trainer:
         self.log: dict[str, Any] = {
             "recipe": cache.training.identity(),
             "sources": {**cache.sources(), **sources},  # what changed while it was read has the digest before
-            "torch": torch.__version__,
+            "torch": str(torch.__version__),  # plain text, as it is read again
             "threads": torch.get_num_threads(),
             "images": course.data.digest,
             "checkpoints": [],
@@ -174,7 +174,7 @@ def _resumable(cache: TrainingCache) -> State | None:
 def _threads(cache: TrainingCache, state: State | None) -> int:
     """The number that the training was started with, or, of a new one, torch's."""
     before = state["settings"] if state else cache.log()
-    same = before.get("torch") == torch.__version__ and not cache.outdated()
+    same = before.get("torch") == str(torch.__version__) and not cache.outdated()
     return int(before["threads"]) if same else torch.get_num_threads()
 
 

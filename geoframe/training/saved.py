@@ -79,7 +79,7 @@ def read_weights(cache: TrainingCache, epoch: int, like: Mapping[str, torch.Tens
     path = cache.file(epoch)
     if outdated or not rows:
         return outdated
-    if not path.exists():
+    if not os.path.exists(path):
         return f"{path} is missing"
     try:
         weights = torch.load(path, map_location="cpu", weights_only=True)

@@ -22,12 +22,6 @@ MODEL = gf.FactoryEncoder(
 )
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("GEOFRAME_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
 def recipe(**changes) -> gf.Training:
     fields = {"lr": 0.1, "batch": 32, "epochs": 2, "checkpoints": (1,), "test": gf.Digits(n=50)} | changes
     return gf.Training(model=MODEL, data=gf.Digits(split="train", n=300), **fields)

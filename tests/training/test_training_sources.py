@@ -1,0 +1,132 @@
+"""Files behind a recipe: when they change, its weights are of something else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import geoframe as gf
+from geoframe.cells import CellStore
+from geoframe.explain import decide
+from geoframe.plan import Plan
+from tests.doubles import Norm
+from tests.training.recipes import small, weights, write_net
+
+pytest.importorskip("sklearn", reason="the digits come with scikit-learn")
+
+
+def paint(folder, seed):
+    draw = np.random.default_rng(seed)
+    for i in range(8):
+        path = folder / "ab"[i % 2] / f"{i}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(draw.integers(0, 256, (8, 8), dtype=np.uint8)).save(path)
+
+
+@pytest.fixture
+def training(tmp_path):
+    paint(tmp_path / "train", 0)
+    return small(write_net(tmp_path), data=gf.ImageFolder(tmp_path / "train"), batch=4)
+
+
+def study_of(training):
+    class Both(gf.Study):
+        encoders = (gf.TrainedEncoder(training), gf.TrainedEncoder(training, step="init"))
+        probesets = (gf.Digits(n=2),)
+        probes = (Norm(),)
+
+    return Both
+
+
+def norms(tree):
+    return tree["norm"]["norm"].values
+
+
+def reasons(study, out):
+    return [decision.reason for decision in decide(Plan.of(study.resolve()), CellStore(out / "cells"))]
+
+
+def other_net(folder):
+    write_net(folder, "GELU")
+
+
+def other_pictures(folder):
+    paint(folder / "train", 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [(other_net, "weights of encoder 'net' (encoder.training.model)"),
+     (other_pictures, "files of probe set 'train' (encoder.training.data)")],
+)  # fmt: skip
+def test_a_changed_file_trains_again_and_says_so(training, tmp_path, elsewhere, capsys, change, what):
+    study = study_of(training)
+    before = norms(gf.run(study, out=tmp_path / "run"))
+    assert reasons(study, tmp_path / "run") == ["finished before"] * 2
+    change(tmp_path)
+    own = f"the {what if change is other_pictures else 'weights of encoder ' + repr('net-train-random')} have changed"
+    assert reasons(study, tmp_path / "run") == [f"the {what} have changed", own]
+    capsys.readouterr()
+    after = norms(gf.run(study, out=tmp_path / "run"))
+    said = capsys.readouterr().err
+    assert said == f"training net-train: the {what.replace('encoder.t', 't')} have changed; it is trained again\n"
+    fresh = norms(gf.run(study, out=tmp_path / "fresh"))  # the same cache, now right
+    assert capsys.readouterr().err == ""
+    elsewhere()
+    np.testing.assert_array_equal(after, norms(gf.run(study, out=tmp_path / "other")))
+    np.testing.assert_array_equal(after, fresh)
+    assert (after[0] != before[0]).any()
+    assert (after[1] != before[1]).any() == (change is other_net)  # initial weights are the same numbers
+
+
+@pytest.mark.parametrize("change", [other_net, other_pictures])
+def test_a_new_folder_takes_no_weights_of_before(training, tmp_path, elsewhere, change):
+    weights(training)
+    change(tmp_path)
+    again = weights(training)
+    elsewhere()
+    assert torch.equal(weights(training), again)
+
+
+@pytest.mark.parametrize("change", [other_net, other_pictures])
+def test_an_interrupted_training_does_not_go_on_with_other_files(training, tmp_path, elsewhere, monkeypatch, change):
+    from geoframe.training.course import Course
+
+    real = Course.epoch
+
+    def stop(self):
+        if self.done == 2:
+            raise KeyboardInterrupt
+        return real(self)
+
+    monkeypatch.setattr(Course, "epoch", stop)
+    with pytest.raises(KeyboardInterrupt):
+        weights(training)
+    monkeypatch.setattr(Course, "epoch", real)
+    change(tmp_path)
+    found = weights(training)
+    elsewhere()
+    assert torch.equal(weights(training), found)
+
+
+def test_the_source_of_initial_weights_is_the_models(training, tmp_path):
+    initial, trained = gf.TrainedEncoder(training, step="init"), gf.TrainedEncoder(training)
+    assert trained.source_digest() is None
+    trained.build()
+    before = initial.source_digest(), trained.source_digest()
+    assert None not in before
+    other_net(tmp_path)
+    assert initial.source_digest() not in (None, before[0])
+    assert trained.source_digest() is None  # not trained yet, as the files are now
+    write_net(tmp_path)
+    assert (initial.source_digest(), trained.source_digest()) == before
+
+
+def test_pictures_that_are_gone_take_no_weights_away(training, tmp_path):
+    import shutil
+
+    first = weights(training)
+    shutil.rmtree(tmp_path / "train")
+    assert torch.equal(weights(training), first)
