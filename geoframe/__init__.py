@@ -56,6 +56,7 @@ _PUBLIC = {
     "geoframe.figures.spectrum": "SpectrumProfiles",
     "geoframe.figures.bounds": "BoundsScatter",
     "geoframe.statistics.bump": "BumpSummary",
+    "geoframe.statistics.profile_table": "ProfileSummary",
     "geoframe.statistics.coverage": "CoverageSummary CoverageTests",
     "geoframe.statistics.tube": "TubeSummary",
     "geoframe.statistics.spectrum": "SpectrumSummary SpectrumClaims",

@@ -65,6 +65,7 @@ from geoframe.statistics.bounds import BoundsSummary as BoundsSummary
 from geoframe.statistics.bump import BumpSummary as BumpSummary
 from geoframe.statistics.coverage import CoverageSummary as CoverageSummary
 from geoframe.statistics.coverage import CoverageTests as CoverageTests
+from geoframe.statistics.profile_table import ProfileSummary as ProfileSummary
 from geoframe.statistics.spectrum import SpectrumClaims as SpectrumClaims
 from geoframe.statistics.spectrum import SpectrumSummary as SpectrumSummary
 from geoframe.statistics.tube import TubeSummary as TubeSummary

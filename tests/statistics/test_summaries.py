@@ -14,6 +14,7 @@ from geoframe.errors import BadInput
 from geoframe.statistics.bounds import BoundsSummary
 from geoframe.statistics.bump import BumpSummary
 from geoframe.statistics.coverage import CoverageSummary, CoverageTests
+from geoframe.statistics.profile_table import ProfileSummary
 from geoframe.statistics.spectrum import SpectrumClaims, SpectrumSummary
 from geoframe.statistics.tube import TubeSummary
 from geoframe.summary import Summary, described
@@ -22,11 +23,22 @@ from tests.figures.conftest import PAIR, make_tree
 from tests.spectrum_trees import bounds_tree, spectrum_tree
 
 WIDTH = 120
+
+
+def ratio_tree() -> xr.DataTree:
+    tree = make_tree(PAIR, ["photos"], [6])
+    ds = tree["ratio"].to_dataset()
+    used = xr.full_like(ds["ratio"], 32, dtype=np.int64)
+    tree["ratio"].dataset = ds.assign(valid=ds["ratio"].notnull(), directions_used=used)
+    return tree
+
+
 TREES = {
     BoundsSummary: bounds_tree,
     BumpSummary: lambda: make_tree(PAIR, ["photos"], [6]),
     CoverageSummary: coverage_tree,
     CoverageTests: coverage_tree,
+    ProfileSummary: ratio_tree,
     SpectrumClaims: spectrum_tree,
     SpectrumSummary: spectrum_tree,
     TubeSummary: tube_tree,
@@ -84,7 +96,7 @@ def test_every_variable_has_units_and_a_long_name_of_its_own(kind):
 def test_tables_fit_and_captions_name_the_paper(kind):
     tree = tree_of(kind)
     names = {"encoder": "mlp-digits-epoch1", "probeset": "digits-test300"}  # as long as those of preset quick
-    if kind is BumpSummary:
+    if kind in (BumpSummary, ProfileSummary):
         names = {"encoder": "efficientnet_lite0-random", "probeset": "photos"}
     for node in tree.children.values():
         labels = {
