@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from geoframe.plan import Cell
@@ -16,14 +17,18 @@ def progress_for(screen: Console) -> Progress:
     return BarProgress(screen) if screen.is_terminal else LineProgress(screen)
 
 
+STEP, QUIET = 0.1, 10.0  # share of the plan, and seconds, between lines that only say how far a run is
+
+
 class LineProgress(Progress):
-    """A line for each finished cell, with the time left; no control codes."""
+    """A line for each finished cell, and for each tenth of a long run, with the time left; no control codes."""
 
     def __init__(self, screen: Console) -> None:
         self.screen = screen
         self._cells = self._ended = 0
         self._passes = self._done = 0.0
         self._measuring = 0.0  # seconds in cells: loading and training encoders doesn't go with the passes
+        self._since = self._at = self._told = 0.0  # when the cell began, when passes were last told of, and how many
 
     def begin(self, passes: float, cells: int) -> None:
         """Remember what is planned."""
@@ -34,11 +39,18 @@ class LineProgress(Progress):
         self._passes += passes
 
     def advance(self, passes: float) -> None:
-        """Count passes."""
+        """Count passes; say now and then how far they are."""
         self._done += passes
+        now = time.monotonic()
+        worth_it = self._done < self._passes and self._done - self._told >= STEP * self._passes
+        if worth_it and now - self._at >= QUIET:
+            self._told, self._at = self._done, now
+            share = f"{self._done / self._passes:.0%}"
+            self.say(f"[{self._ended + 1}/{self._cells}] {share} of all{self._left(now - self._since)}")
 
     def started(self, cell: Cell) -> None:
         """Print what is being computed."""
+        self._since = self._at = time.monotonic()
         self.say(f"[{self._ended + 1}/{self._cells}] {cell.label}: started")
 
     def ended(self, cell: Cell, seconds: float, error: str = "") -> None:
@@ -51,12 +63,13 @@ class LineProgress(Progress):
         """Print a line."""
         self.screen.print(line, markup=False, soft_wrap=True)
 
-    def _left(self) -> str:
+    def _left(self, in_cell: float = 0.0) -> str:
         from geoframe.estimate import readable_time
 
         if not self._done or self._ended >= self._cells:
             return ""
-        return f"; about {readable_time(self._measuring * max(0.0, self._passes / self._done - 1))} left"
+        measuring = self._measuring + in_cell
+        return f"; about {readable_time(measuring * max(0.0, self._passes / self._done - 1))} left"
 
 
 class BarProgress(LineProgress):
@@ -85,7 +98,7 @@ class BarProgress(LineProgress):
 
     def advance(self, passes: float) -> None:
         """Move the bar."""
-        super().advance(passes)
+        self._done += passes
         self._bars.update(self._task, completed=round(min(self._done, self._passes)))
 
     def ended(self, cell: Cell, seconds: float, error: str = "") -> None:

@@ -35,12 +35,40 @@ def test_lines_have_no_control_codes():
     assert third == "[2/2] a × dots × norm: failed"  # the cause is said once, at the end
 
 
-def test_bars_show_the_cell_the_passes_and_the_time_left():
+def test_long_runs_say_how_far_they_are_at_each_tenth_at_most(monkeypatch):
+    out, now = io.StringIO(), [0.0]
+    monkeypatch.setattr("geoframe.cli.progress.time.monotonic", lambda: now[0])
+    progress = LineProgress(Console(file=out, width=200))
+    progress.begin(100, 1)
+    now[0] = 50.0  # loading doesn't count
+    progress.started(CELL)
+    for _ in range(100):
+        now[0] += 1.0
+        progress.advance(1)
+    _, first, second, *_, last = lines = out.getvalue().splitlines()
+    assert first == "[1/1] 10% of all; about 90 s left"
+    assert second == "[1/1] 20% of all; about 80 s left"
+    assert last == "[1/1] 90% of all; about 10 s left"
+    assert len(lines) == 10
+
+
+def test_short_runs_do_not(monkeypatch):
+    out = io.StringIO()
+    progress = LineProgress(Console(file=out, width=200))
+    progress.begin(10, 1)
+    progress.started(CELL)
+    progress.advance(5)
+    assert out.getvalue() == "[1/1] a × dots × norm: started\n"
+
+
+def test_bars_show_the_cell_the_passes_and_the_time_left(monkeypatch):
+    monkeypatch.setattr("geoframe.cli.progress.QUIET", 0.0)
     out = io.StringIO()
     progress = progress_for(Console(file=out, width=200, force_terminal=True, highlight=False))
     assert type(progress) is BarProgress
     tell(progress)
     assert "8/15" in out.getvalue()
+    assert "of all" not in out.getvalue()
     assert "a × dots × norm: done in 1.5 s" in out.getvalue()
     assert "[something] happened" in out.getvalue()
 
