@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -13,7 +12,6 @@ import torch
 
 from geoframe.encoder import Encoder, Network, PerChannel, Shape
 from geoframe.errors import EncoderRefused
-from geoframe.geometry.directions import unit_directions
 from geoframe.geometry.pushforward import pushforward, shared_pushforward
 from geoframe.network_outputs import checked_features, checked_logits
 from geoframe.numerics import exact_numerics, plain_torch, threads
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
 Derived = TypeVar("Derived")
 
 JVP_COST = 3.0  # forward passes that one Jacobian–vector product counts for in plans and progress
-FINE_STEP = 1e-9  # of an image's length: 1/60 of float32's rounding, and a million times float64's
 
 
 def _per_channel(value: PerChannel, channels: int, label: str) -> torch.Tensor:
@@ -81,6 +78,8 @@ class LoadedEncoder:
         Images that one forward pass should hold; fixed when a cell starts.
     derivative : {"batch", "shared"}
         How Jacobian–vector products at one image are computed (see `geoframe.tuning`); fixed when a cell starts.
+    bfloat16 : bool
+        Whether bfloat16 is worth trying; fixed when a cell starts.
     passes : float
         Forward passes done so far; a Jacobian–vector product counts `JVP_COST`.
     on_pass : callable or None
@@ -102,6 +101,7 @@ class LoadedEncoder:
     layout: torch.memory_format = torch.channels_last
     micro_batch: int = 1
     derivative: Derivative = "batch"
+    bfloat16: bool = False
     passes: float = 0.0
     on_pass: Callable[[float], None] | None = None
     training_set: ProbeSet | None = None
@@ -185,7 +185,9 @@ class LoadedEncoder:
         Its passes count for this encoder too.
         """
         if not self._double:
-            self._double.append(self._make_double())
+            from geoframe.double import double_copy
+
+            self._double.append(double_copy(self))
         return self._double[0]
 
     def derived(self, make: Callable[[LoadedEncoder], Derived]) -> Derived:
@@ -266,39 +268,3 @@ class LoadedEncoder:
                 return
             except Exception:  # of any kind: if it fails in both, the preflight says why
                 continue
-
-    def _make_double(self) -> LoadedEncoder | None:
-        if self.device.type == "mps":  # no float64 there
-            return None
-        try:
-            twin = attrs.evolve(
-                self,
-                network=copy.deepcopy(self.network).double(),
-                head=None,
-                mean=self.mean.double(),
-                std=self.std.double(),
-                dtype=torch.float64,
-                passes=0.0,
-                on_pass=self.count,
-                double=[],
-            )
-            with exact_numerics():
-                works = twin._resolves_float64()
-        except Exception:  # of any kind, as a rule of constants or kernels that are float32 only
-            return None
-        return twin if works else None
-
-    def _resolves_float64(self) -> bool:
-        """Whether steps far below float32's resolution add up: a layer that computes in float32 rounds them away."""
-        shape, place = self.input_shape, self.device
-        generator = torch.Generator().manual_seed(0)
-        x = torch.full((1, *shape), 0.5, dtype=torch.float64) + 0.01 * torch.randn(1, *shape, generator=generator)
-        x, u = x.to(place), unit_directions(shape, 0, "double", 0, 1).double().to(place)
-        step = FINE_STEP * float(x.norm())
-        features = self._forward(torch.cat([x, x + step * u, x + 2 * step * u]))
-        if features.dtype != torch.float64:
-            return False
-        once, twice = features[1] - features[0], features[2] - features[0]
-        if not bool(once.any()):  # flat, or rounded away
-            return not bool(pushforward(self._forward, x, u)[1].any())
-        return float((twice - 2 * once).norm()) <= 0.1 * float(once.norm())

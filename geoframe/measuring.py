@@ -23,7 +23,7 @@ from geoframe.passbar import pass_bar
 from geoframe.probe import Batch, Probe
 from geoframe.probeset import Images, ProbeSet
 from geoframe.references import forget_changed
-from geoframe.tuning import Derivative, tuned_batch, tuned_derivative
+from geoframe.tuning import Derivative, tuned_batch, tuned_bfloat16, tuned_derivative
 
 
 @attrs.frozen(kw_only=True)
@@ -42,6 +42,8 @@ class Settings:
         Images in a forward pass, and the cap in bytes that it was chosen from.
     derivative : {"batch", "shared"}
         How Jacobian–vector products at one image are computed (see `geoframe.tuning`).
+    bfloat16 : bool
+        Whether bfloat16 is faster, so that a precision ladder tries it.
     torch : str
         Version of torch.
     """
@@ -53,6 +55,7 @@ class Settings:
     micro_batch: int
     memory: int
     derivative: Derivative = "batch"
+    bfloat16: bool = False
     torch: str
 
     def to_json(self) -> dict[str, Any]:
@@ -90,8 +93,10 @@ def choose_settings(encoder: LoadedEncoder, memory: int | None = None, timed: bo
     """Choose the settings of a new cell: a function of encoder, device and cap, unless they are `timed`."""
     micro_batch, largest, cap = choose_micro_batch(encoder, memory)
     derivative: Derivative = "batch"
+    bfloat16 = False
     if timed:
         micro_batch, derivative = tuned_batch(encoder, micro_batch, largest), encoder.derived(tuned_derivative)
+        bfloat16 = tuned_bfloat16(encoder, micro_batch)
     device = str(encoder.device)
     return Settings(
         device=device,
@@ -100,6 +105,7 @@ def choose_settings(encoder: LoadedEncoder, memory: int | None = None, timed: bo
         micro_batch=micro_batch,
         memory=cap,
         derivative=derivative,
+        bfloat16=bfloat16,
         torch=torch.__version__,
     )
 
@@ -130,7 +136,11 @@ def measure_block(
         Dimensions (image, …) with coordinates `image`, `image_id`, `label` and those of the probe.
     """
     check_needs(probe, encoder, images)
-    encoder.micro_batch, encoder.derivative = settings.micro_batch, settings.derivative
+    encoder.micro_batch, encoder.derivative, encoder.bfloat16 = (
+        settings.micro_batch,
+        settings.derivative,
+        settings.bfloat16,
+    )
     with exact_numerics(), threads(settings.threads):
         parts = [
             _call(probe, encoder, images, first, min(first + step, stop), step)

@@ -10,14 +10,15 @@ import numpy as np
 import torch
 
 from geoframe.geometry import response
-from geoframe.geometry.adaptive import BLOCK, AdaptiveSampler
+from geoframe.geometry.adaptive import AdaptiveSampler
 from geoframe.geometry.directions import unit_directions
 from geoframe.geometry.ratio import Array, estimate_ratio
-from geoframe.geometry.response import block_responses, even_blocks
+from geoframe.geometry.response import Directions, block_responses, even_blocks
 from geoframe.geometry.trace import sketch_range
 
 if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
+    from geoframe.precision import Ladder
 
 SKETCH = 48  # directions that the range of J is sketched from
 PULLBACK_COST = 2.0  # forward passes that one vector–Jacobian product counts for
@@ -35,8 +36,6 @@ class Measured:
     directions : array of int
         Directions measured, both antipodes counted.
     prediction, prediction_se : float
-    u : torch.Tensor
-        The first block of directions, as batched when measuring.
     """
 
     ratio: Array
@@ -46,7 +45,6 @@ class Measured:
     directions: np.ndarray
     prediction: float
     prediction_se: float
-    u: torch.Tensor
 
 
 @attrs.frozen(eq=False)
@@ -65,37 +63,57 @@ class ImageDirections:
 
 
 def paper_estimate(
-    encoder: LoadedEncoder, x: torch.Tensor, draw: ImageDirections, scales: Sequence[float], pairs: int, jvps: int
+    encoder: LoadedEncoder,
+    ladder: Ladder,
+    x: torch.Tensor,
+    draw: ImageDirections,
+    scales: Sequence[float],
+    pairs: int,
+    jvps: int,
 ) -> Measured:
     """The paper's: a fixed number of pairs at every scale, of which the first `jvps` predict (A.2)."""
     block = even_blocks(pairs, (encoder.micro_batch - 1) // 2)
     jvp_block = even_blocks(jvps, max(1, encoder.micro_batch // 4))
-    energies, level = response.pair_responses(encoder.features, x, draw, pairs, scales, block)
+    energies, level = np.empty((pairs, len(scales))), np.empty(len(scales))
+    for phi, dtype, members in ladder.groups(range(len(scales))):
+        chosen = [scales[k] for k in members]
+        found = response.pair_responses(phi, x.to(dtype), _in(dtype, draw), pairs, chosen, block)
+        energies[:, members], level[members] = (part.numpy() for part in found)
     predictions = response.linear_predictions(encoder.pushforward, x, draw, jvps, jvp_block)
-    found = estimate_ratio(energies.numpy(), predictions.numpy())
+    estimate = estimate_ratio(energies, predictions.numpy())
     return Measured(
-        ratio=found.ratio,
-        ratio_se=found.ratio_se,
-        response=found.response,
-        level=level.numpy(),
+        ratio=estimate.ratio,
+        ratio_se=estimate.ratio_se,
+        response=estimate.response,
+        level=level,
         directions=np.full(len(scales), 2 * pairs),
-        prediction=found.prediction,
-        prediction_se=found.prediction_se,
-        u=draw(0, block),
+        prediction=estimate.prediction,
+        prediction_se=estimate.prediction_se,
     )
 
 
 def adaptive_estimate(
-    encoder: LoadedEncoder, x: torch.Tensor, draw: ImageDirections, scales: Sequence[float], most: int, target: float
+    encoder: LoadedEncoder,
+    ladder: Ladder,
+    x: torch.Tensor,
+    draw: ImageDirections,
+    scales: Sequence[float],
+    most: int,
+    target: float,
 ) -> Measured:
-    """Ours: pairs are added to a scale until its relative standard error is `target`, at most `most` (see
-    `geoframe.geometry.controlled` and `geoframe.geometry.adaptive`).
+    """Ours: pairs are added to a scale until its relative standard error is `target`, at most `most`.
+
+    See `geoframe.geometry.controlled` and `geoframe.geometry.adaptive`.
     """
     level = np.zeros(len(scales))
 
     def respond(u: torch.Tensor, chosen: list[int]) -> torch.Tensor:
-        energies, levels = block_responses(encoder.features, x, u, [scales[k] for k in chosen], encoder.micro_batch)
-        level[chosen] = levels.numpy()
+        energies = torch.empty(len(u), len(chosen), dtype=torch.float64)
+        for phi, dtype, members in ladder.groups(chosen):
+            etas = [scales[k] for k in members]
+            found, levels = block_responses(phi, x.to(dtype), u.to(dtype), etas, encoder.micro_batch)
+            energies[:, [chosen.index(k) for k in members]] = found
+            level[members] = levels.numpy()
         return energies
 
     def push(u: torch.Tensor) -> torch.Tensor:
@@ -113,5 +131,13 @@ def adaptive_estimate(
         directions=2 * found.pairs,
         prediction=found.prediction,
         prediction_se=found.prediction_se,
-        u=draw(0, even_blocks(BLOCK, (encoder.micro_batch - 1) // 2)),
     )
+
+
+def first_block(encoder: LoadedEncoder, draw: ImageDirections, pairs: int) -> torch.Tensor:
+    """Return the first directions, as many as go into one batch: noise is measured on them."""
+    return draw(0, even_blocks(pairs, (encoder.micro_batch - 1) // 2))
+
+
+def _in(dtype: torch.dtype, draw: ImageDirections) -> Directions:
+    return lambda start, stop: draw(start, stop).to(dtype)

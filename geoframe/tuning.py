@@ -16,6 +16,7 @@ from geoframe.fusing import fused
 from geoframe.geometry.directions import unit_directions
 from geoframe.geometry.pushforward import pushforward, shared_pushforward
 from geoframe.numerics import exact_numerics
+from geoframe.precision import rounded
 
 if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
@@ -70,6 +71,18 @@ def tuned_derivative(encoder: LoadedEncoder) -> Derivative:
             return "batch"
     alike = bool((found - exact).norm() <= ALIKE * exact.norm())
     return "shared" if alike and shared < BETTER * batch else "batch"
+
+
+def tuned_bfloat16(encoder: LoadedEncoder, size: int) -> bool:
+    """Whether forward passes of `size` images are faster in bfloat16, and work."""
+    network = encoder.derived(fused)
+    exact = _seconds(network, size)
+    if exact < QUICK * size:
+        return False
+    try:
+        return _seconds(network.derived(rounded), size) < BETTER * exact
+    except Exception:  # of any kind: an operation that bfloat16 doesn't have
+        return False
 
 
 def _seconds(encoder: LoadedEncoder, size: int) -> float:

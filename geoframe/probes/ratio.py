@@ -10,10 +10,12 @@ import attrs
 from geoframe.probe import Batch, Output, Probe
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
 
     from geoframe.loaded import LoadedEncoder
-    from geoframe.ratio_estimators import Measured
+    from geoframe.precision import Ladder
+    from geoframe.ratio_estimators import ImageDirections, Measured
 
 IMAGENET_SCALES: tuple[float, ...] = tuple(10 ** (-2 + k / 4) for k in range(17))
 CIFAR_SCALES: tuple[float, ...] = tuple(10 ** (-2.85 + k / 4) for k in range(17))
@@ -64,6 +66,10 @@ class RatioProbe(Probe):
         variate; see `geoframe.geometry.controlled`. `directions` is the most at a scale then, `jvp_directions` unused.
     target_se : float
         Relative standard error of each ratio at which the adaptive estimator stops.
+    precision : {"float32", "ladder"}
+        The paper's rule drops scales whose noise is too large in float32. A ladder measures them in float64, and, where
+        that is faster, large scales in bfloat16: each scale in the cheapest precision whose error is below
+        `noise_limit`, and below a quarter of `target_se` where the estimator is adaptive; see `geoframe.precision`.
 
     Notes
     -----
@@ -83,6 +89,7 @@ class RatioProbe(Probe):
         "response": Output(("scale",), units="squared feature L2 / η²", long_name="mean squared response m_η / η²"),
         "noise_fraction": Output(("scale",), long_name="floating-point noise over measured energy"),
         "valid": Output(("scale",), dtype="bool", long_name="noise within the limit and values finite"),
+        "precision": Output(("scale",), dtype="str", long_name="precision of the forward passes"),
         "directions_used": Output(("scale",), dtype="int64", long_name="directions measured, both antipodes counted"),
         "prediction": Output(units="squared feature L2 / η²", long_name="linear prediction m̃_η / η²"),
         "prediction_se": Output(units="squared feature L2 / η²", long_name="standard error of the prediction"),
@@ -99,6 +106,9 @@ class RatioProbe(Probe):
         default="paper", validator=attrs.validators.in_(("paper", "adaptive"))
     )
     target_se: float = attrs.field(default=0.02, converter=float, validator=attrs.validators.gt(0))
+    precision: Literal["float32", "ladder"] = attrs.field(
+        default="float32", validator=attrs.validators.in_(("float32", "ladder"))
+    )
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
@@ -131,8 +141,8 @@ class RatioProbe(Probe):
         return float(len(self.scales) * self.directions + 3 * self.jvps)
 
     def timed(self) -> bool:
-        """Only the adaptive estimator: the paper's has the same bits every time."""
-        return self.estimator == "adaptive"
+        """Not for the paper's estimator in float32, which has the same bits every time."""
+        return self.estimator == "adaptive" or self.precision == "ladder"
 
     def smoke(self) -> RatioProbe:
         """Return the same with 3 scales and 4 directions."""
@@ -150,12 +160,13 @@ class RatioProbe(Probe):
     def _measure_one(self, encoder: LoadedEncoder, x: torch.Tensor, image_id: str) -> dict[str, Any]:
         import numpy as np
 
-        from geoframe.geometry import noise
+        from geoframe.ratio_estimators import ImageDirections, first_block
 
-        found = self._estimate(encoder, x, image_id)
-        energy = found.response * np.square(self.scales)
-        meter = self._noise_meter(encoder, x, found.u)
-        fractions = noise.noise_fractions(meter, self.scales, energy, found.level, self.noise_limit * NOISE_ENOUGH)
+        fast, draw = self._fast(encoder), ImageDirections(encoder, self.seed, image_id)
+        u = first_block(fast, draw, self.pairs if self.estimator == "paper" else LEAST // 2)
+        ladder = self._ladder(encoder, fast, x, u[:NOISE_PAIRS])
+        found = self._estimate(fast, ladder, x, draw)
+        fractions = self._noise_fractions(encoder, fast, ladder, x, u, found)
         valid = (fractions <= self.noise_limit) & np.isfinite(found.ratio) & (found.prediction > 0)
         return {
             "ratio": np.where(valid, found.ratio, np.nan),
@@ -163,20 +174,12 @@ class RatioProbe(Probe):
             "response": found.response,
             "noise_fraction": fractions,
             "valid": valid,
+            "precision": np.array(ladder.precisions, dtype=object),
             "directions_used": found.directions,
             "prediction": found.prediction,
             "prediction_se": found.prediction_se,
-            "derivative_gap": self._gap(encoder, x, found.u[:1]),
+            "derivative_gap": self._gap(encoder, x, u[:1]),
         }
-
-    def _estimate(self, encoder: LoadedEncoder, x: torch.Tensor, image_id: str) -> Measured:
-        from geoframe.ratio_estimators import ImageDirections, adaptive_estimate, paper_estimate
-
-        encoder = self._fast(encoder)
-        draw = ImageDirections(encoder, self.seed, image_id)
-        if self.estimator == "adaptive":
-            return adaptive_estimate(encoder, x, draw, self.scales, self.pairs, self.target_se)
-        return paper_estimate(encoder, x, draw, self.scales, self.pairs, self.jvps)
 
     @staticmethod
     def _fast(encoder: LoadedEncoder) -> LoadedEncoder:
@@ -184,18 +187,52 @@ class RatioProbe(Probe):
         from geoframe.fusing import fused
 
         fast = encoder.derived(fused)
-        fast.micro_batch, fast.derivative = encoder.micro_batch, encoder.derivative
+        for name in ("micro_batch", "derivative", "bfloat16"):
+            setattr(fast, name, getattr(encoder, name))
         return fast
 
-    def _noise_meter(self, encoder: LoadedEncoder, x: torch.Tensor, u: torch.Tensor) -> Any:
-        """Noise of what was measured, against the encoder in float64 as it was loaded."""
+    def _ladder(self, encoder: LoadedEncoder, fast: LoadedEncoder, x: torch.Tensor, u: torch.Tensor) -> Ladder:
+        from geoframe import precision
+
+        if self.precision == "float32":
+            return precision.single(fast, self.scales)
+        limit = self.noise_limit if self.estimator == "paper" else min(self.noise_limit, self.target_se / 4)
+        return precision.choose_ladder(encoder, fast, x, u, self.scales, limit)
+
+    def _estimate(self, fast: LoadedEncoder, ladder: Ladder, x: torch.Tensor, draw: ImageDirections) -> Measured:
+        from geoframe.ratio_estimators import adaptive_estimate, paper_estimate
+
+        if self.estimator == "adaptive":
+            return adaptive_estimate(fast, ladder, x, draw, self.scales, self.pairs, self.target_se)
+        return paper_estimate(fast, ladder, x, draw, self.scales, self.pairs, self.jvps)
+
+    def _noise_fractions(
+        self,
+        encoder: LoadedEncoder,
+        fast: LoadedEncoder,
+        ladder: Ladder,
+        x: torch.Tensor,
+        u: torch.Tensor,
+        found: Measured,
+    ) -> np.ndarray:
+        """Noise of what was measured, against the encoder in float64 as it was loaded; as the ladder has it else."""
+        import numpy as np
+
         from geoframe.geometry import noise
 
-        used = min(NOISE_PAIRS, len(u))
-        fast, fine = self._fast(encoder), encoder.double()
-        if fine is None:
-            return lambda scale: noise.noise_against_derivative(fast.features, x, u, scale, used)
-        return lambda scale: noise.noise_against_float64(fast.features, fine.features, x, u, scale, used)
+        used, fine = min(NOISE_PAIRS, len(u)), encoder.double()
+
+        def meter(scale: float) -> float:
+            if fine is None:
+                return noise.noise_against_derivative(fast.features, x, u, scale, used)
+            return noise.noise_against_float64(fast.features, fine.features, x, u, scale, used)
+
+        fractions = np.array([ladder.errors.get(k, np.nan) for k in range(len(self.scales))])
+        rest = [k for k in range(len(self.scales)) if k not in ladder.errors]
+        energy, enough = found.response * np.square(self.scales), self.noise_limit * NOISE_ENOUGH
+        scales = [self.scales[k] for k in rest]
+        fractions[rest] = noise.noise_fractions(meter, scales, energy[rest], found.level[rest], enough)
+        return fractions
 
     @staticmethod
     def _gap(encoder: LoadedEncoder, x: torch.Tensor, u: torch.Tensor) -> float:

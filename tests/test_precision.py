@@ -1,0 +1,93 @@
+"""The precision ladder: each scale where its error is small, measured, and told."""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+import pytest
+import torch
+
+import geoframe as gf
+from geoframe.measuring import choose_settings, measure_block
+from geoframe.precision import choose_ladder, relative_error, rounded
+from tests.networks import conv_net, loaded, some_images
+
+SHAPE = (3, 16, 16)
+
+
+class Offset(torch.nn.Module):
+    """Features far from 0, of which float32 and bfloat16 keep few digits."""
+
+    def __init__(self, level: float) -> None:
+        super().__init__()
+        self.net, self.level = conv_net(), level
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.net(x) + self.level
+
+
+def tried(level: float, scales: tuple[float, ...], limit: float, bfloat16: bool = True) -> list[str]:
+    encoder = loaded(Offset(level), shape=SHAPE)
+    encoder.bfloat16 = bfloat16
+    x = some_images(1, SHAPE).pixels
+    u = gf.geometry.directions.unit_directions(SHAPE, 0, "x", 0, 2)
+    with torch.no_grad():
+        return choose_ladder(encoder, encoder, x, u, scales, limit).precisions
+
+
+def test_small_scales_go_to_float64_large_ones_to_bfloat16() -> None:
+    found = tried(3.0, (1e-6, 1e-5, 0.1, 1.0, 100.0), 0.05)
+    assert found[0] == "float64"
+    assert found[-1] == "bfloat16"
+    assert "float32" in found
+    order = ["float64", "float32", "bfloat16"]
+    assert [order.index(name) for name in found] == sorted(order.index(name) for name in found)
+
+
+def test_without_gain_bfloat16_is_not_tried() -> None:
+    assert tried(0.0, (0.1, 10.0), 0.05, bfloat16=False) == ["float32", "float32"]
+
+
+def test_the_error_counts_a_systematic_difference() -> None:
+    """Features that are 1 % too long have an energy that is 2 % too high, though the noise is 0.01 %."""
+    net, x = conv_net().eval(), some_images(1, SHAPE).pixels
+    u = gf.geometry.directions.unit_directions(SHAPE, 0, "x", 0, 2)
+    with torch.no_grad():
+        assert relative_error(lambda y: 1.01 * net(y), net, x, u, 1.0) == pytest.approx(0.0201, rel=1e-3)
+
+
+def test_bfloat16_passes_count_and_come_back_in_float32() -> None:
+    encoder = loaded(conv_net(), shape=SHAPE)
+    with torch.no_grad():
+        features = rounded(encoder).features(torch.rand(3, *SHAPE))
+    assert features.dtype == torch.float32
+    assert encoder.passes == 3
+
+
+@pytest.mark.parametrize("estimator", ["paper", "adaptive"])
+def test_scales_lost_in_float32_are_measured_in_float64(estimator: str) -> None:
+    encoder, images = loaded(Offset(300.0), shape=SHAPE), some_images(1, SHAPE)
+    scales = (1e-4, 1e-3, 0.1)
+    settings = choose_settings(encoder)
+    found = {}
+    for precision in ("float32", "ladder"):
+        probe = gf.RatioProbe(
+            scales=scales, estimator=estimator, precision=precision, directions=64, jvp_directions=32, target_se=0.05
+        )
+        found[precision] = measure_block(probe, encoder, images, 0, 1, settings)
+    assert not found["float32"]["valid"].values[0, 0]
+    assert found["ladder"]["valid"].values.all()
+    assert found["ladder"]["precision"].values[0].tolist()[0] == "float64"
+    assert set(found["float32"]["precision"].values[0]) == {"float32"}
+    np.testing.assert_allclose(found["ladder"]["ratio"].values[0], 1.0, atol=0.15)
+
+
+def test_a_cell_that_tries_bfloat16_says_where_it_did() -> None:
+    encoder, images = loaded(conv_net(), shape=SHAPE), some_images(1, SHAPE)
+    settings = attrs.evolve(choose_settings(encoder), bfloat16=True)
+    probe = gf.RatioProbe(scales=(0.1, 1.0, 30.0), estimator="adaptive", precision="ladder", target_se=0.1)
+    low = measure_block(probe, encoder, images, 0, 1, settings)
+    full = measure_block(probe.evolve(precision="float32"), encoder, images, 0, 1, settings)
+    assert low["precision"].values[0, -1] == "bfloat16"
+    np.testing.assert_allclose(low["ratio"], full["ratio"], rtol=0.05)
+    assert (low["noise_fraction"].values[0] <= 0.025).all()
