@@ -55,12 +55,13 @@ def geoframe_probes() -> Iterator[Entry]:
 
 @hookimpl
 def geoframe_studies() -> Iterator[Entry]:
-    """Studies: one result of a paper each."""
+    """Studies: one result of a paper each, and the one that `geoframe profile` makes for a model."""
     yield Entry("bump", "geoframe.studies.bump:Bump", "trained encoders show the bump, random ones do not")
     yield Entry("coverage", "geoframe.studies.coverage:Coverage", "rays of the same class are covered after training")
     yield Entry("tube", "geoframe.studies.tube:Tube", "covered rays lie in wide regions")
     yield Entry("gi_spectrum", "geoframe.studies.gi_spectrum:GiSpectrum", "intervals by singular-vector index")
     yield Entry("bounds", "geoframe.studies.bounds:Bounds", "lower bounds of intervals, checked on every ray")
+    yield Entry("profile", "geoframe.profiling:Profile", "response profile of one model: see `geoframe profile`")
 
 
 @hookimpl

@@ -15,6 +15,7 @@ from geoframe.process import share_cores
 BAD_INPUT, INTERRUPTED = 2, 130
 COMMANDS = {
     "run": "geoframe.cli.run:run",
+    "profile": "geoframe.cli.profile:profile",
     "list": "geoframe.cli.listing:list_command",
     "status": "geoframe.cli.status:status",
     "plot": "geoframe.cli.plot:plot",

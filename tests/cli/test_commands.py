@@ -58,7 +58,7 @@ def test_help_is_light():
     assert "plugins" in done.stdout
 
 
-@pytest.mark.parametrize("command", ["run", "list", "status", "plot", "plugins"])
+@pytest.mark.parametrize("command", ["run", "profile", "list", "status", "plot", "plugins"])
 def test_every_command_has_help(command):
     result = call(command, "--help")
     assert result.exit_code == 0

@@ -1,0 +1,149 @@
+"""`geoframe profile MODEL [IMAGES]`: the response profile of one model, without a study file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from geoframe.cli.options import TRACEBACK, console, plural, traceback_option
+from geoframe.cli.values import bytes_of, numbers, shape_of
+from geoframe.errors import BadInput
+
+if TYPE_CHECKING:
+    from geoframe.encoders.model import ModelEncoder
+    from geoframe.loading import FoundStudy
+    from geoframe.probes.ratio import RatioProbe
+    from geoframe.probesets.files import FileSet
+
+
+@click.command()
+@click.argument("model")
+@click.argument("images", required=False)
+@click.option("--from", "library", type=click.Choice(["timm", "torchvision"]), help="Where MODEL is looked up.")
+@click.option("--random", is_flag=True, help="Random initialisation, from --seed: needs no weights.")
+@click.option("--control", is_flag=True, help="Measure the random copy too, as a second encoder.")
+@click.option("-n", "--images", "count", type=click.IntRange(min=1), help="How many images. Default: all.")
+@click.option(
+    "--target-se",
+    type=click.FloatRange(min=0, min_open=True),
+    default=0.05,
+    show_default=True,
+    help="Relative standard error of each image's ratio at which measuring stops.",
+)
+@click.option(
+    "--scales",
+    type=click.Choice(["auto", "imagenet", "cifar"]),
+    default="auto",
+    show_default=True,
+    help="Ladder of η; auto takes cifar for inputs up to 64 pixels a side.",
+)
+@click.option("--input-shape", metavar="CxHxW", help="Such as 3x32x32. A factory needs it; a named model has its own.")
+@click.option("--mean", metavar="NUMBERS", help="Normalisation, such as 0.5 or 0.485,0.456,0.406.")
+@click.option("--std", metavar="NUMBERS", help="Likewise.")
+@click.option(
+    "--head",
+    type=click.Choice(["auto", "none"]),
+    default="auto",
+    show_default=True,
+    help="auto: features are what the last linear layer sees; none: they are the model's output.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of directions, drawn images, and random weights.")
+@click.option("--device", default="auto", show_default=True, help="A torch device; auto takes a GPU if there is one.")
+@click.option("--memory", metavar="SIZE", help="Cap on the activations of a forward pass, such as 512MB.")
+@click.option("--out", type=click.Path(path_type=Path), help="The run's folder. Default: runs/profile-MODEL[-IMAGES].")
+@traceback_option
+@click.pass_context
+def profile(ctx: click.Context, /, out: Path | None, device: str, memory: str | None, **asked: Any) -> None:
+    """Measure the response profile of MODEL on IMAGES: one table, one picture, one folder of results.
+
+    MODEL is a name in timm or torchvision (resnet50, vit_small_patch16_224.augreg_in1k), or path.py:function, a
+    function that builds the network. IMAGES is a folder; without it, the photographs of installed packages are
+    measured. The same command finishes a profile that was stopped.
+    """
+    from geoframe.plan import Plan
+
+    found, lines = _study(**asked)
+    cap = bytes_of(memory, "--memory")
+    plan = Plan.of(found.study.resolve())
+    screen = console()
+    for line in lines:
+        screen.print(line, markup=False, soft_wrap=True)
+    from geoframe.cli.conclude import conclude
+    from geoframe.cli.progress import progress_for
+    from geoframe.runner import Options, execute
+
+    folder = out or Path("runs") / found.study.name
+    report = execute(found, plan, folder, Options(device=device, memory=cap), progress_for(screen))
+    conclude(screen, report, bool(ctx.meta.get(TRACEBACK)))
+    ctx.exit(report.exit_code)
+
+
+def _study(
+    model: str, images: str | None, count: int | None, control: bool, target_se: float, scales: str, **of_encoder: Any
+) -> tuple[FoundStudy, list[str]]:
+    """Make the study, with the lines that say what was understood; refuse what can't be measured."""
+    from geoframe.probes.ratio import RatioProbe
+    from geoframe.profiling import SCALES, ladder, profile_study
+
+    encoder, origin = _encoder(model, **of_encoder)
+    shape, seed = encoder.expected_shape(), of_encoder["seed"]
+    probeset = _images(images, count, seed)
+    chosen = ladder(scales, shape)
+    probe = RatioProbe(scales=SCALES[chosen], estimator="adaptive", target_se=target_se, seed=seed)
+    random = of_encoder["random"]
+    called = Path(model).name + ("-random" if random else "")
+    copy = _copy(model, encoder, random) if control else None
+    at = f" at {' × '.join(map(str, shape))}" if shape else ""
+    lines = [
+        f"model    {encoder.label}: {origin}" + (f"; and its random copy, {copy.label}" if copy else ""),
+        f"images   {plural(len(probeset.files()), 'image')} of {images or 'the embedded photographs'}{at}",
+        f"scales   {_ladder(probe, chosen)}, each to a relative standard error of {target_se:g}",
+    ]
+    return profile_study(called, encoder, probeset, probe, copy), lines
+
+
+def _encoder(
+    model: str,
+    library: str | None,
+    random: bool,
+    seed: int,
+    input_shape: str | None,
+    mean: str | None,
+    std: str | None,
+    head: str,
+) -> tuple[ModelEncoder, str]:
+    from geoframe.encoders.named import named_encoder
+
+    frame = {
+        "input_shape": shape_of(input_shape, "--input-shape"),
+        "mean": numbers(mean, "--mean"),
+        "std": numbers(std, "--std"),
+        "head": None if head == "none" else head,
+    }
+    return named_encoder(model, library, random=random, seed=seed, **frame)
+
+
+def _copy(model: str, encoder: ModelEncoder, random: bool) -> ModelEncoder:
+    copy = encoder.randomised()
+    if random or copy.key == encoder.key:
+        why = "it is random itself" if random else "it is what a function builds"
+        raise BadInput(f"{model} has no random copy to measure as a control, {why}: leave out --control")
+    named: ModelEncoder = copy.evolve(name=None)  # type: ignore[assignment]
+    return named
+
+
+def _images(folder: str | None, count: int | None, seed: int) -> FileSet:
+    """Return the probe set; a folder or a photograph that isn't there is refused now."""
+    from geoframe.probesets.folder import ImageFolder
+    from geoframe.probesets.photos import Photos
+
+    probeset = Photos(n=count) if folder is None else ImageFolder(folder, n=count, seed=seed)
+    probeset.files()
+    return probeset
+
+
+def _ladder(probe: RatioProbe, chosen: str) -> str:
+    first, last = probe.scales[0], probe.scales[-1]
+    return f"{len(probe.scales)} from η = {first:.3g} to {last:.3g} ({chosen})"
