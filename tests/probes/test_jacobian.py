@@ -116,6 +116,20 @@ def test_senseless_parameters_are_refused(changes: dict[str, object], cause: str
         gf.JacobianProbe().evolve(**changes)
 
 
+def test_the_largest_values_where_every_unit_is_off_are_zero() -> None:
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 8), torch.nn.ReLU())
+    with torch.no_grad():
+        net[1].weight.abs_().mul_(4)
+        net[1].bias.fill_(-3)
+    x = torch.stack([torch.ones(1, 4, 4), torch.zeros(1, 4, 4)])
+    encoder = gf.ModuleEncoder(net, input_shape=(1, 4, 4))
+    some, whole = (gf.measure(gf.JacobianProbe(top=top), encoder, gf.TensorSet(x)) for top in (3, None))
+    np.testing.assert_allclose(some["singular_value"], whole["singular_value"][:, :3], rtol=1e-9)
+    assert (some["singular_value"][1] == 0).all()
+    assert (int(some["rank"][1]), int(some["n_significant"][1])) == (0, 0)
+
+
 def test_no_layer_before() -> None:
     encoder = gf.ModuleEncoder(relu_net(), input_shape=SHAPE, name="bare")
     with pytest.raises(gf.EncoderRefused, match="'bare' has no activation module"):
