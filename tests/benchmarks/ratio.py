@@ -1,14 +1,22 @@
-"""Time and memory of RatioProbe against what a researcher would write, on the same images, in one run.
+"""RatioProbe, paper's and adaptive estimator, against what a researcher would write, on the same image, in one run.
 
-    python -m tests.benchmarks.ratio [--directions 64] [--images 1] [--rounds 3]
+    python -m tests.benchmarks.ratio [--directions 2048] [--encoder NAME]
 
-Prints a table of wall time, forward passes a second and their ratio; the two take turns, since machines are noisy.
+Each row is a process of its own: wall time and CPU time of the measurement, forward passes, peak memory above the
+loaded network, and the relative standard errors that it reaches. The adaptive estimator is given the plain one's least
+error as its target, so that it has to reach it on every scale. GEOFRAME_DATA adds the trained CIFAR ResNet-20.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import resource
+import subprocess
+import sys
 import time
 import warnings
+from pathlib import Path
 
 import click
 import numpy as np
@@ -19,73 +27,136 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import geoframe as gf
 from geoframe.geometry.directions import unit_directions
+from geoframe.geometry.ratio import estimate_ratio
+from geoframe.loaded import LoadedEncoder
+from geoframe.measuring import choose_settings, measure_block
+from geoframe.process import share_cores
 
-ENCODERS = {
-    "efficientnet_lite0": gf.EfficientNetLite0(),
-    "resnet18": gf.TorchvisionEncoder("resnet18", weights=None),
-    "vit_tiny": gf.TimmEncoder("vit_tiny_patch16_224", pretrained=False),
-}
-
-
-def plain(phi: torch.nn.Module, x: torch.Tensor, u: torch.Tensor, scales: tuple[float, ...], batch: int) -> np.ndarray:
-    """The protocol as one would write it: default layout, directions in batches, one JVP after the other."""
-    with torch.no_grad():
-        start = phi(x)
-        rows = []
-        for scale in scales:
-            moved = [phi(x + s * scale * part) for part in u.split(batch) for s in (1, -1)]
-            rows.append(torch.cat([(m - start).double().square().sum(1) for m in moved]).mean() / scale**2)
-    with warnings.catch_warnings(), sdpa_kernel(SDPBackend.MATH):  # fused attention has no forward-mode derivative
-        warnings.simplefilter("ignore")
-        jvps = [torch.func.jvp(phi, (x,), (one[None],))[1] for one in u]
-    predicted = torch.stack([j.detach().double().square().sum() for j in jvps]).mean()
-    return np.array([float(row / predicted) for row in rows])
+BATCH = 32
+NAMES = ("efficientnet_lite0", "resnet20", "vit_tiny")
 
 
-def compare(spec: gf.Encoder, directions: int, images: int, rounds: int) -> tuple[float, float, float]:
-    """Seconds of both, the least of several rounds each, and the largest relative difference of valid ratios."""
-    probe, photos = gf.RatioProbe(directions=directions), gf.Photos(n=images)
-    encoder = spec.load()
-    pixels = photos.load(encoder.input_shape)
-    fold = torch.nn.Sequential(Normalise(encoder.mean, encoder.std), spec.build().features).eval().requires_grad_(False)
-    ours, theirs, gap = [], [], 0.0
-    for _ in range(rounds):
-        begin = time.perf_counter()
-        found = gf.measure(probe, spec, photos, device="cpu")
-        ours.append(time.perf_counter() - begin)
-        begin = time.perf_counter()
-        for row, image_id in enumerate(pixels.ids):
-            u = unit_directions(encoder.input_shape, 0, image_id, 0, directions // 2)
-            ratios = plain(fold, pixels.pixels[row : row + 1], u, probe.scales, batch=32)
-            gap = max(gap, float((abs(found["ratio"][row] / ratios - 1)).max()))
-        theirs.append(time.perf_counter() - begin)
-    return min(ours), min(theirs), gap
+def subject(name: str) -> tuple[gf.Encoder, gf.ProbeSet, tuple[float, ...]]:
+    """Encoder, one image and ladder."""
+    if name == "resnet20":
+        root = Path(os.environ["GEOFRAME_DATA"])
+        architecture = gf.FactoryEncoder(
+            "geoframe.models.cifar_resnet:resnet20",
+            input_shape=(3, 32, 32),
+            mean=(0.485, 0.456, 0.406),
+            std=(0.229, 0.224, 0.225),
+        )
+        weights = gf.CheckpointEncoder(architecture, file=root / "weights/resnet20-12fca82f.th")
+        return weights, gf.ImageFolder(root / "cifar10-jpeg/test", n=1), gf.CIFAR_SCALES
+    scales = gf.RatioProbe().scales
+    if name == "vit_tiny":
+        return gf.TimmEncoder("vit_tiny_patch16_224", pretrained=False), gf.Photos(n=1), scales
+    return gf.EfficientNetLite0(), gf.Photos(n=1), scales
 
 
-class Normalise(torch.nn.Module):
-    """What precedes a network."""
+class Normalised(torch.nn.Module):
+    """A network on raw pixels."""
 
-    def __init__(self, mean: torch.Tensor, std: torch.Tensor) -> None:
+    def __init__(self, encoder: LoadedEncoder, network: torch.nn.Module) -> None:
         super().__init__()
-        self.mean, self.std = mean, std
+        self.network, self.mean, self.std = network, encoder.mean, encoder.std
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return (x - self.mean) / self.std
+        return self.network((x - self.mean) / self.std)
+
+
+def plain(
+    phi: torch.nn.Module, x: torch.Tensor, u: torch.Tensor, scales: tuple[float, ...], jvps: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The protocol as one would write it: default layout, directions in batches, one JVP after the other."""
+    with torch.no_grad():
+        start, rows = phi(x), []
+        for scale in scales:
+            energies = [[(phi(x + s * scale * p) - start).square().sum(1) for p in u.split(BATCH)] for s in (1, -1)]
+            rows.append(sum(torch.cat(signed).double() for signed in energies) / (2 * scale**2))
+    with warnings.catch_warnings(), sdpa_kernel(SDPBackend.MATH):  # fused attention has no forward-mode derivative
+        warnings.simplefilter("ignore")
+        pushed = [torch.func.jvp(phi, (x,), (one[None],))[1].detach().double().square().sum() for one in u[:jvps]]
+    return torch.stack(rows, 1).numpy(), torch.stack(pushed).numpy()
+
+
+def measured(name: str, method: str, directions: int, target: float) -> dict[str, object]:
+    """Measure one image by one method, after a small one to warm up."""
+    spec, images, scales = subject(name)
+    encoder = spec.load("cpu")
+    data = images.load(encoder.input_shape)
+    probe = gf.RatioProbe(scales=scales, directions=directions)
+    if method in ("adaptive", "ladder"):
+        ladder = "ladder" if method == "ladder" else "float32"
+        probe = probe.evolve(estimator="adaptive", target_se=target, precision=ladder)
+    if method == "plain":
+        return _plain(encoder, spec, data, probe)
+    settings = choose_settings(encoder, timed=probe.timed())
+    encoder.preflight(data.pixels)
+    measure_block(probe.smoke(), encoder, data, 0, 1, settings)
+    before, encoder.passes = resource.getrusage(resource.RUSAGE_SELF), 0.0
+    begin = time.perf_counter()
+    found = measure_block(probe, encoder, data, 0, 1, settings)
+    return _row(begin, before, encoder.passes, found["ratio"].values[0], found["ratio_se"].values[0])
+
+
+def _plain(
+    encoder: LoadedEncoder, spec: gf.Encoder, data: gf.probeset.Images, probe: gf.RatioProbe
+) -> dict[str, object]:
+    network = spec.build().features.eval().requires_grad_(False)
+    phi = Normalised(encoder, network)
+    u = unit_directions(encoder.input_shape, 0, data.ids[0], 0, probe.pairs)
+    plain(phi, data.pixels, u[:BATCH], probe.scales[:1], 1)
+    before, begin = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
+    found = estimate_ratio(*plain(phi, data.pixels, u, probe.scales, probe.jvps))
+    return _row(begin, before, probe.forward_passes(), found.ratio, found.ratio_se)
+
+
+def _row(
+    begin: float, before: resource.struct_rusage, passes: float, ratio: np.ndarray, error: np.ndarray
+) -> dict[str, object]:
+    seconds, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_SELF)
+    return {
+        "seconds": seconds,
+        "cpu": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+        "passes": passes,
+        "megabytes": (after.ru_maxrss - before.ru_maxrss) / 1024,
+        "ratio": ratio.tolist(),
+        "error": (error / ratio).tolist(),
+    }
+
+
+def run(name: str, method: str, directions: int, target: float) -> dict[str, object]:
+    """Measure in a process of its own, so that peak memory is the method's."""
+    arguments = ["--one", method, "--encoder", name, "--directions", str(directions), "--target", str(target)]
+    command = [sys.executable, "-m", "tests.benchmarks.ratio", *arguments]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return dict(json.loads(printed.splitlines()[-1]))
 
 
 @click.command()
-@click.option("--directions", default=64)
-@click.option("--images", default=1)
-@click.option("--rounds", default=3)
-@click.option("--encoder", "names", multiple=True, type=click.Choice(list(ENCODERS)))
-def main(directions: int, images: int, rounds: int, names: tuple[str, ...]) -> None:
+@click.option("--directions", default=2048)
+@click.option("--encoder", "names", multiple=True, type=click.Choice(NAMES))
+@click.option("--one", hidden=True, default="")
+@click.option("--target", hidden=True, default=0.02)
+def main(directions: int, names: tuple[str, ...], one: str, target: float) -> None:
     """Print the table."""
-    table = Table("encoder", "geoframe", "plain", "plain / geoframe", "passes / s", "largest difference")
-    for name in names or ENCODERS:
-        ours, theirs, gap = compare(ENCODERS[name], directions, images, rounds)
-        rate = gf.RatioProbe(directions=directions).forward_passes() * images / ours
-        table.add_row(name, f"{ours:.1f} s", f"{theirs:.1f} s", f"{theirs / ours:.2f}", f"{rate:.0f}", f"{gap:.1e}")
-    Console().print(table)
+    share_cores()
+    if one:
+        print(json.dumps(measured(names[0], one, directions, target)))
+        return
+    table = Table("encoder", "method", "wall", "plain / it", "CPU", "passes", "peak MB", "error", "difference")
+    for name in names or [n for n in NAMES if n != "resnet20" or "GEOFRAME_DATA" in os.environ]:
+        base = run(name, "plain", directions, target)
+        reached = min(base["error"])
+        for method in ("plain", "paper", "adaptive", "ladder"):
+            row = base if method == "plain" else run(name, method, directions, reached)
+            gap = np.nanmax(np.abs(np.array(row["ratio"]) / np.array(base["ratio"]) - 1))
+            errors = f"{min(row['error']):.2%} – {max(row['error']):.2%}"
+            faster = f"{base['seconds'] / row['seconds']:.2f}"
+            costs = (f"{row['seconds']:.1f} s", faster, f"{row['cpu']:.1f} s", f"{row['passes']:.0f}")
+            table.add_row(name, method, *costs, f"{row['megabytes']:.0f}", errors, f"{gap:.1e}")
+    Console(width=120).print(table)
 
 
 if __name__ == "__main__":
