@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from typing import TYPE_CHECKING
 
 import attrs
@@ -49,17 +51,35 @@ class Measured:
 
 @attrs.frozen(eq=False)
 class ImageDirections:
-    """The unit directions of one image, on the encoder's device."""
+    """The unit directions of one image, on the encoder's device.
+
+    On a GPU the next block is drawn in a thread, while the device works, and copied asynchronously.
+    """
 
     encoder: LoadedEncoder
     seed: int
     image_id: str
     purpose: str = "direction"
+    _ahead: dict[tuple[int, int], Future[torch.Tensor]] = attrs.field(factory=dict, init=False)
 
     def __call__(self, start: int, stop: int) -> torch.Tensor:
         """Directions start…stop−1, (stop − start, channel, height, width)."""
-        shape = self.encoder.input_shape
-        return unit_directions(shape, self.seed, self.image_id, start, stop, self.purpose).to(self.encoder.device)
+        if self.encoder.device.type != "cuda":
+            return self._drawn(start, stop).to(self.encoder.device)
+        drawn = self._ahead.pop((start, stop), None)
+        block = self._drawn(start, stop) if drawn is None else drawn.result()
+        self._ahead.clear()
+        following = stop, 2 * stop - start
+        self._ahead[following] = _drawing().submit(self._drawn, *following)
+        return block.pin_memory().to(self.encoder.device, non_blocking=True)
+
+    def _drawn(self, start: int, stop: int) -> torch.Tensor:
+        return unit_directions(self.encoder.input_shape, self.seed, self.image_id, start, stop, self.purpose)
+
+
+@cache
+def _drawing() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, "directions")
 
 
 def paper_estimate(

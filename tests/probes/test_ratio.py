@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import attrs
 import numpy as np
 import pytest
 import torch
@@ -14,10 +15,11 @@ from scipy.special import gammaln, jv
 
 import geoframe as gf
 from geoframe import measuring
-from geoframe.errors import BadInput
+from geoframe.errors import BadInput, EncoderRefused
 from geoframe.geometry.directions import unit_directions
 from geoframe.probes.ratio import CIFAR_SCALES, IMAGENET_SCALES, RatioProbe
 from geoframe.probeset import Images
+from geoframe.ratio_estimators import ImageDirections
 from tests.networks import SHAPE, SIZE, Linear, Sine, Square, conv_net, loaded, relu_net, some_images
 from tests.plain_ratio import plain_ratio
 
@@ -218,3 +220,50 @@ def test_the_adaptive_estimate_agrees_with_the_papers(network: torch.nn.Module) 
 def test_the_adaptive_estimate_needs_some_directions() -> None:
     with pytest.raises(BadInput, match="estimator='adaptive' needs directions=16 or more, not 8"):
         gf.RatioProbe(estimator="adaptive", directions=8)
+
+
+class Traced(torch.nn.Module):
+    """Stands for a compiled network: counts its calls, and takes no dual numbers."""
+
+    calls = 0
+
+    def __init__(self, network: torch.nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        assert not torch._C._functorch.is_gradtrackingtensor(x)
+        assert torch.autograd.forward_ad._current_level < 0, "a derivative went through it"
+        Traced.calls += 1
+        return self.network(x)
+
+
+@pytest.mark.parametrize("estimator", ["paper", "adaptive"])
+def test_a_compiled_network_serves_forward_passes_only(monkeypatch: pytest.MonkeyPatch, estimator: str) -> None:
+    monkeypatch.setattr(torch, "compile", Traced)
+    monkeypatch.setattr(Traced, "calls", 0)
+    probe = RatioProbe(scales=(0.1, 1.0), directions=32, jvp_directions=8, estimator=estimator)
+    images = some_images(1, (3, 8, 8))
+    one, two = (ratio(conv_net(), probe.evolve(compile=flag), images) for flag in (False, True))
+    assert Traced.calls > 2
+    np.testing.assert_array_equal(one["ratio"], two["ratio"])
+
+
+def test_a_network_that_torch_cannot_compile_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_network: torch.nn.Module) -> torch.nn.Module:
+        raise RuntimeError("no compiler\nmany more lines")
+
+    monkeypatch.setattr(torch, "compile", broken)
+    with pytest.raises(EncoderRefused, match=r"torch\.compile failed with RuntimeError: no compiler: leave out"):
+        ratio(conv_net(), RatioProbe(scales=(0.1,), directions=8, compile=True), some_images(1, (3, 8, 8)))
+
+
+def test_directions_are_drawn_ahead_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same ones, in order or not: only copies to the device are left out here."""
+    encoder = loaded(relu_net())
+    plain = ImageDirections(encoder, 0, "x")
+    ahead = ImageDirections(attrs.evolve(encoder, device=torch.device("cuda")), 0, "x")
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: self)
+    monkeypatch.setattr(torch.Tensor, "to", lambda self, *_args, **_kwargs: self)
+    for start, stop in ((0, 4), (4, 8), (8, 12), (0, 4), (20, 21)):
+        assert torch.equal(plain(start, stop), ahead(start, stop))
