@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import attrs
 import torch
+from torch import nn
 
 from geoframe.geometry.directions import unit_directions
 from geoframe.geometry.pushforward import pushforward
@@ -23,9 +24,12 @@ def double_copy(encoder: LoadedEncoder) -> LoadedEncoder | None:
     if encoder.device.type == "mps":  # no float64 there
         return None
     try:
+        network = copy.deepcopy(encoder.network).double()
+        if encoder.device.type == "cpu":
+            _shift_depthwise(network)
         twin = attrs.evolve(
             encoder,
-            network=copy.deepcopy(encoder.network).double(),
+            network=network,
             head=None,
             mean=encoder.mean.double(),
             std=encoder.std.double(),
@@ -39,6 +43,59 @@ def double_copy(encoder: LoadedEncoder) -> LoadedEncoder | None:
     except Exception:  # of any kind, as a rule of constants or kernels that are float32 only
         return None
     return twin if works else None
+
+
+class ShiftedProducts(nn.Module):
+    """A depthwise convolution as a sum of shifted copies: torch's own in float64 takes the channels one by one.
+
+    A tenth of the time on a CPU; the same sum in another order.
+    """
+
+    def __init__(self, convolution: nn.Conv2d) -> None:
+        super().__init__()
+        self.weight, self.bias = convolution.weight, convolution.bias
+        self.stride, self.dilation = convolution.stride, convolution.dilation
+        top, left = (int(side) for side in convolution.padding)
+        self.padding = (left, left, top, top)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Convolve (n, channel, height, width)."""
+        x = nn.functional.pad(x, self.padding)
+        size = [
+            (length - dilation * (taps - 1) - 1) // stride + 1
+            for length, taps, stride, dilation in zip(
+                x.shape[2:], self.weight.shape[2:], self.stride, self.dilation, strict=True
+            )
+        ]
+        total = None if self.bias is None else self.bias.view(1, -1, 1, 1)
+        for row in range(self.weight.shape[2]):
+            for column in range(self.weight.shape[3]):
+                rows, columns = (
+                    slice(tap * dilation, tap * dilation + stride * (length - 1) + 1, stride)
+                    for tap, length, stride, dilation in zip(
+                        (row, column), size, self.stride, self.dilation, strict=True
+                    )
+                )
+                part = x[:, :, rows, columns] * self.weight[:, 0, row, column].view(1, -1, 1, 1)
+                total = part if total is None else total + part
+        assert total is not None
+        return total
+
+
+def _shift_depthwise(network: nn.Module) -> None:
+    for name, module in list(network.named_modules()):
+        if _is_depthwise(module):
+            network.set_submodule(name, ShiftedProducts(module))
+
+
+def _is_depthwise(module: nn.Module) -> TypeGuard[nn.Conv2d]:
+    return (
+        type(module) is nn.Conv2d
+        and 1 < module.groups == module.in_channels == module.out_channels
+        and module.padding_mode == "zeros"
+        and not isinstance(module.padding, str)
+        and not (module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module))
+    )
 
 
 def _resolves_float64(twin: LoadedEncoder) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from geoframe.geometry import response
-from geoframe.geometry.adaptive import AdaptiveSampler
+from geoframe.geometry.adaptive import LOOSE, AdaptiveSampler
 from geoframe.geometry.directions import unit_directions
 from geoframe.geometry.ratio import Array, estimate_ratio
 from geoframe.geometry.response import Directions, block_responses, even_blocks
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
     from geoframe.precision import Ladder
 
-SKETCH = 48  # directions that the range of J is sketched from
+SKETCH = 48  # directions that the range of J is sketched from; half as many for a loose target
 PULLBACK_COST = 2.0  # forward passes that one vector–Jacobian product counts for
 
 
@@ -139,7 +139,7 @@ def adaptive_estimate(
     def push(u: torch.Tensor) -> torch.Tensor:
         return encoder.push_at(x, u)
 
-    directions = attrs.evolve(draw, purpose="sketch")(0, SKETCH)
+    directions = attrs.evolve(draw, purpose="sketch")(0, SKETCH if target < LOOSE else SKETCH // 2)
     sketch = sketch_range(encoder.features, push, x, directions, max(1, encoder.micro_batch // 4))
     encoder.count((PULLBACK_COST - 1) * len(sketch.pullback))
     found = AdaptiveSampler(respond, push, draw, sketch, len(scales), most).run(target)

@@ -18,6 +18,7 @@ from geoframe.geometry.trace import Push, Sketch
 
 BLOCK = 8  # pairs that are added at once, whatever the batch: numbers don't depend on it
 PILOT = 16  # pairs at every scale before anything is decided
+LOOSE = 0.04  # target from which on half as many will do
 GROWTH = 3  # most that one round may multiply the pairs by: a pilot's variance is rough
 DENOMINATOR = 0.5  # share of the squared target that the denominator's own error may take
 
@@ -82,7 +83,7 @@ class AdaptiveSampler:
         """Measure until every scale's relative standard error is at most `target`, or `most` pairs are used up."""
         self._responses = [[] for _ in range(self.scales)]
         most = _whole(self.most)
-        pairs = np.full(self.scales, min(PILOT, most))
+        pairs = np.full(self.scales, min(PILOT if target < LOOSE else PILOT // 2, most))
         pushes = 0 if self.sketch.basis is None else int(pairs[0])
         while True:
             self._extend(pairs, pushes)

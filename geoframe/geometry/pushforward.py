@@ -56,7 +56,7 @@ def shared_pushforward(phi: Map, x: torch.Tensor, v: torch.Tensor) -> torch.Tens
         tangent: torch.Tensor = torch.func.jvp(phi, (x,), (one[None],))[1]
         return tangent[0]
 
-    with _quiet():
+    with _quiet(), _no_fallback_warnings():
         return torch.as_tensor(torch.func.vmap(push)(v))
 
 
@@ -67,6 +67,20 @@ def _quiet() -> Iterator[None]:
         for category in (FutureWarning, DeprecationWarning):
             warnings.filterwarnings("ignore", message=r".*torch\.jit\.", category=category)
         yield
+
+
+@contextmanager
+def _no_fallback_warnings() -> Iterator[None]:
+    """At every call vmap tells on stderr, past Python's warnings, which operations it loops over."""
+    switch = getattr(torch._C._functorch, "_set_vmap_fallback_warning_enabled", None)
+    if switch is None:
+        yield
+        return
+    switch(False)
+    try:
+        yield
+    finally:
+        switch(True)
 
 
 def central_difference(phi: Map, x: torch.Tensor, v: torch.Tensor, step: float) -> torch.Tensor:
