@@ -30,6 +30,14 @@ def unkeyed(**kwargs: Any) -> Any:
     return attrs.field(metadata={"keyed": False}, **kwargs)
 
 
+def later(**kwargs: Any) -> Any:
+    """Make a keyed attrs field for a class whose keys are in use already.
+
+    At its default, which stands for what the class did before, it stays out of the key: older keys stay valid.
+    """
+    return attrs.field(metadata={"later": True}, **kwargs)
+
+
 def _is_tensor(value: Any) -> bool:
     return type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "untyped_storage")
 
@@ -194,6 +202,9 @@ class Spec(metaclass=_OneLine):
             for f in attrs.fields(type(self))
             if f.metadata.get("keyed", True)
         }
+        for f in attrs.fields(type(self)):
+            if f.metadata.get("later") and fields[f.name] == canonical(f.default):
+                del fields[f.name]  # as keys were before the field was there
         return {"type": type_name(type(self)), "version": self.version, "fields": fields}
 
     @cached_property

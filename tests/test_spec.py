@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import geoframe as gf
 from geoframe.errors import BadInput, did_you_mean
-from geoframe.spec import canonical, digest
+from geoframe.spec import canonical, digest, later
 
 
 @attrs.frozen(kw_only=True)
@@ -46,6 +46,18 @@ def test_floats_are_told_apart_to_the_last_bit(one: float, other: float) -> None
 
 def test_names_and_unkeyed_fields_stay_out() -> None:
     assert Toy().key == Toy(name="a", note="b").key
+
+
+def test_a_later_field_enters_the_key_once_it_differs_from_its_default() -> None:
+    @attrs.frozen(kw_only=True)
+    class Grown(gf.Spec):
+        number: float = 1.0
+        more: int = later(default=3)
+        spec: gf.Spec = later(default=Toy())
+
+    assert set(Grown().identity()["fields"]) == set(Grown(more=3, spec=Toy()).identity()["fields"]) == {"number"}
+    assert set(Grown(more=4).identity()["fields"]) == {"number", "more"}
+    assert len({Grown().key, Grown(more=4).key, Grown(spec=Toy(number=2.0)).key}) == 3
 
 
 @pytest.mark.parametrize(
