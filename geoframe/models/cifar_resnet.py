@@ -11,9 +11,11 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from geoframe.models.width import scaled
+
 
 class _Block(nn.Module):
-    """Two 3×3 convolutions and a shortcut; where the width grows, it subsamples and pads channels with zeros."""
+    """Two 3×3 convolutions and a shortcut; between stages, it subsamples and pads channels with zeros."""
 
     def __init__(self, width_in: int, width: int, stride: int) -> None:
         super().__init__()
@@ -22,12 +24,13 @@ class _Block(nn.Module):
         self.conv2 = nn.Conv2d(width, width, 3, padding=1, bias=False)
         self.bn2 = nn.BatchNorm2d(width)
         self.stride = stride
-        self.pad = (width - width_in) // 2
+        self.pad = width - width_in
 
     def shortcut(self, x: torch.Tensor) -> torch.Tensor:
-        if not self.pad:
+        if self.stride == 1 and not self.pad:
             return x
-        return F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, self.pad, self.pad))
+        before = self.pad // 2
+        return F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, before, self.pad - before))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         out = F.relu(self.bn1(self.conv1(x)))
@@ -35,19 +38,20 @@ class _Block(nn.Module):
 
 
 class CifarResNet(nn.Module):
-    """Three stages of `blocks` blocks, widths 16, 32, 64; global average; one linear layer.
+    """Three stages of `blocks` blocks, 16, 32, 64 channels times `width`; global average; one linear layer.
 
-    Images (n, 3, 32, 32) to logits (n, classes); the last linear layer sees (n, 64).
+    Images (n, 3, 32, 32) to logits (n, classes); the last linear layer sees (n, 64) at `width=1`.
     """
 
-    def __init__(self, blocks: int, classes: int = 10) -> None:
+    def __init__(self, blocks: int, classes: int = 10, width: float = 1.0) -> None:
         super().__init__()
-        self.conv1 = nn.Conv2d(3, 16, 3, padding=1, bias=False)
-        self.bn1 = nn.BatchNorm2d(16)
-        self.layer1 = self._stage(16, 16, blocks, 1)
-        self.layer2 = self._stage(16, 32, blocks, 2)
-        self.layer3 = self._stage(32, 64, blocks, 2)
-        self.linear = nn.Linear(64, classes)
+        first, second, third = (scaled(channels, width) for channels in (16, 32, 64))
+        self.conv1 = nn.Conv2d(3, first, 3, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(first)
+        self.layer1 = self._stage(first, first, blocks, 1)
+        self.layer2 = self._stage(first, second, blocks, 2)
+        self.layer3 = self._stage(second, third, blocks, 2)
+        self.linear = nn.Linear(third, classes)
         self.apply(self._initialise)
 
     @staticmethod
@@ -67,6 +71,14 @@ class CifarResNet(nn.Module):
         return cast(torch.Tensor, self.linear(out.mean(dim=(2, 3))))
 
 
-def resnet20(classes: int = 10) -> CifarResNet:
-    """ResNet-20 for CIFAR: 0.27 million parameters."""
-    return CifarResNet(3, classes)
+def resnet20(classes: int = 10, width: float = 1.0) -> CifarResNet:
+    """ResNet-20 for CIFAR: 269,722 parameters at 10 classes and `width=1`.
+
+    Parameters
+    ----------
+    classes : int
+        Logits.
+    width : float
+        Factor of all channels, rounded to at least 8 each; ours, so that a CPU can train the same shape smaller.
+    """
+    return CifarResNet(3, classes, width)
