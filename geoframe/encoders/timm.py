@@ -31,7 +31,8 @@ class TimmEncoder(ModelEncoder):
     seed : int
         Seed of what is initialised at random.
     model_kwargs : mapping
-        Further arguments of `timm.create_model` (num_classes, img_size, global_pool …).
+        Further arguments of `timm.create_model` (num_classes, img_size, global_pool …). Pretrained weights with
+        another `num_classes` than theirs get a new classifier, initialised by timm from `seed`: for fine-tuning.
     """
 
     model: str
@@ -98,18 +99,37 @@ class TimmEncoder(ModelEncoder):
         if ":" in self.model:
             require_hub(self.model)
         overlay, source = self._weights() if self.pretrained else ({}, f"timm, random, seed {self.seed}")
-        module = self._create(overlay)
+        module = self._module(overlay)
         data = resolve_model_data_config(module)
         shape = tuple(data["input_size"])
         return self.framed(module, (shape[0], shape[1], shape[2]), tuple(data["mean"]), tuple(data["std"]), source)
 
-    def _create(self, overlay: dict[str, Any]) -> Any:
+    def _module(self, overlay: dict[str, Any]) -> Any:
+        """Build the model; where its weights are of other classes, with a new classifier.
+
+        timm does that too, but then takes a file of any other weights without a word.
+        """
+        from timm.data import resolve_model_data_config
+
+        from geoframe.encoders.new_head import with_new_head
+
+        if not (self.pretrained and self.model_kwargs.get("num_classes")):
+            return self._create(self.pretrained, overlay, self.model_kwargs)
+        rest = {key: value for key, value in self.model_kwargs.items() if key != "num_classes"}
+        whole = self._create(True, overlay, rest)
+        if whole.num_classes == self.model_kwargs["num_classes"]:
+            return whole
+        fresh = self._create(False, {}, self.model_kwargs)
+        shape = self.input_shape or resolve_model_data_config(whole)["input_size"]
+        return with_new_head(whole, fresh, shape, f"timm's {self.model!r}")
+
+    def _create(self, pretrained: bool, overlay: dict[str, Any], options: Mapping[str, Any]) -> Any:
         import timm
 
         arguments = {"pretrained_cfg_overlay": overlay} if overlay else {}
         try:
             with clean_build(self.seed):
-                module = timm.create_model(self.model, self.pretrained, **arguments, **self.model_kwargs)
+                module = timm.create_model(self.model, pretrained, **arguments, **options)
         except BadInput:
             raise
         except OSError as error:

@@ -40,7 +40,8 @@ class TorchvisionEncoder(ModelEncoder):
     seed : int
         Seed of a random copy.
     model_kwargs : mapping
-        Further arguments of torchvision's model function.
+        Further arguments of torchvision's model function. Pretrained weights with another `num_classes` than theirs
+        get a new classifier, initialised by torchvision from `seed`: for fine-tuning.
     """
 
     model: str
@@ -80,23 +81,37 @@ class TorchvisionEncoder(ModelEncoder):
 
     def build_model(self) -> Model:
         """Build the model with torchvision."""
-        import torchvision
-
         member = self._member()
         weights = None if self.weights is None else member
         path = None if weights is None else self._file(member.url)
-        arguments = dict(self.model_kwargs)
+        shape, mean, std = _frame(member)
+        module = self._module(weights, path, self.input_shape or shape)
+        return self.framed(module, shape, mean, std, str(path or f"torchvision, random, seed {self.seed}"))
+
+    def _module(self, weights: Any, path: Path | None, shape: Shape) -> Any:
+        """Build the model; where its weights are of other classes, with a new classifier, which torchvision refuses."""
+        from geoframe.encoders.new_head import with_new_head
+
+        classes = self.model_kwargs.get("num_classes")
+        if weights is None or classes in (None, len(weights.meta["categories"])):
+            return self._create(weights, path, self.model_kwargs)
+        rest = {key: value for key, value in self.model_kwargs.items() if key != "num_classes"}
+        whole, fresh = self._create(weights, path, rest), self._create(None, None, self.model_kwargs)
+        return with_new_head(whole, fresh, shape, f"torchvision's {self.model!r}")
+
+    def _create(self, weights: Any, path: Path | None, options: Mapping[str, Any]) -> Any:
+        import torchvision
+
+        arguments = dict(options)
         if self.model in ("googlenet", "inception_v3") and weights is None:
             arguments.setdefault("init_weights", True)  # torchvision's default, which warns unless it is said
         try:
             with clean_build(self.seed), _reading(path):
-                module = torchvision.models.get_model(self.model, weights=weights, **arguments)
+                return torchvision.models.get_model(self.model, weights=weights, **arguments)
         except BadInput:
             raise
         except (TypeError, ValueError, RuntimeError) as error:
             raise BadInput(f"torchvision can't build {self.model!r}: {error}") from error
-        shape, mean, std = _frame(member)
-        return self.framed(module, shape, mean, std, str(path or f"torchvision, random, seed {self.seed}"))
 
     def _member(self) -> Any:
         """Return torchvision's weights enum member; for a random copy the default one, whose frame it shares."""
