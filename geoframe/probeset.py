@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import attrs
 
@@ -27,6 +27,17 @@ class Record:
     id: str
     label: int
     image: Any
+
+
+class Listing(NamedTuple):
+    """What a probe set holds, without pixels: ids and labels (−1 where unknown), in the set's order."""
+
+    ids: tuple[str, ...]
+    labels: tuple[int, ...]
+
+    def at(self, places: Sequence[int]) -> Listing:
+        """Return the listing of the images at `places`."""
+        return Listing(tuple(self.ids[i] for i in places), tuple(self.labels[i] for i in places))
 
 
 @attrs.define(slots=False, repr=False)
@@ -101,6 +112,19 @@ class ProbeSet(Spec):
         """Yield the images in their fixed order, each as large as its source has it."""
         raise NotImplementedError(f"{type(self).__name__} does not implement records()")
 
+    def records_at(self, places: Sequence[int]) -> Iterator[Record]:
+        """Yield the images at `places` (ascending) only; a source that can skip the others overrides this."""
+        wanted = set(places)
+        return (record for place, record in enumerate(self.records()) if place in wanted)
+
+    def listing(self) -> Listing:
+        """Return ids and labels; a source that knows them without decoding its images overrides this."""
+        ids, labels = [], []
+        for record in self.records():
+            ids.append(record.id)
+            labels.append(int(record.label))
+        return Listing(tuple(ids), tuple(labels))
+
     def frame(self, record: Record, shape: Shape) -> torch.Tensor:
         """Bring one record to `shape`: float32 in [0, 1], (channel, height, width)."""
         from geoframe.probesets.frame import frame
@@ -122,3 +146,9 @@ class ProbeSet(Spec):
         from geoframe.probesets.frame import load_framed
 
         return load_framed(self, shape)
+
+    def pick(self, shape: Shape, places: Sequence[int]) -> Images:
+        """Load the images at `places` (ascending) only, at `shape`: the bits that `load` gives them."""
+        from geoframe.probesets.frame import load_framed
+
+        return load_framed(self, shape, places)

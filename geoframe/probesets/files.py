@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import attrs
 
 from geoframe.errors import BadInput
-from geoframe.probeset import ProbeSet, Record
+from geoframe.probeset import Listing, ProbeSet, Record
 
 
 class ImageFile(NamedTuple):
@@ -32,10 +32,17 @@ class FileSet(ProbeSet):
 
     def records(self) -> Iterator[Record]:
         """Yield the images, decoded."""
-        from geoframe.probesets.pictures import open_picture
+        return decoded_files(self.files())
 
-        for name, label, path in self.files():
-            yield Record(name, label, open_picture(path))
+    def records_at(self, places: Sequence[int]) -> Iterator[Record]:
+        """Yield the images at `places`; other files are not opened."""
+        files = self.files()
+        return decoded_files([files[place] for place in places])
+
+    def listing(self) -> Listing:
+        """Return ids and labels; no file is opened."""
+        files = self.files()
+        return Listing(tuple(file.id for file in files), tuple(file.label for file in files))
 
     def source_digest(self) -> str | None:
         """Digest of the ids and the files' bytes; None where the files can't be found."""
@@ -43,6 +50,14 @@ class FileSet(ProbeSet):
             return files_digest((file.id, file.path) for file in self.files())
         except BadInput:
             return None
+
+
+def decoded_files(files: Iterable[ImageFile]) -> Iterator[Record]:
+    """Yield files as records, decoded one after the other."""
+    from geoframe.probesets.pictures import open_picture
+
+    for name, label, path in files:
+        yield Record(name, label, open_picture(path))
 
 
 def files_digest(files: Iterable[tuple[str, Path]]) -> str:

@@ -8,6 +8,7 @@ integer arithmetic, so the pixels are the same on every machine.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from geoframe.encoder import Shape
@@ -22,8 +23,11 @@ Size = tuple[int, int]
 """(height, width)."""
 
 
-def load_framed(probeset: ProbeSet, shape: Shape) -> Images:
-    """Load every image of a probe set at `shape` (channel, height, width); ids have to be unique."""
+def load_framed(probeset: ProbeSet, shape: Shape, places: Sequence[int] | None = None) -> Images:
+    """Load the images of a probe set, all or those at `places`, at `shape` (channel, height, width).
+
+    Ids have to be unique.
+    """
     import torch
 
     from geoframe.numerics import plain_torch
@@ -31,7 +35,7 @@ def load_framed(probeset: ProbeSet, shape: Shape) -> Images:
 
     found: dict[str, tuple[int, torch.Tensor]] = {}
     with plain_torch():
-        for record in probeset.records():
+        for record in probeset.records() if places is None else probeset.records_at(places):
             _check_id(record.id, probeset.label)
             if record.id in found:
                 raise BadInput(f"probe set {probeset.label!r} holds two images with the id {record.id!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import attrs
 
 from geoframe.encoder import Coord, Shape
 from geoframe.errors import BadInput, MissingFile, UnknownName, did_you_mean
-from geoframe.probeset import Images, ProbeSet, Record
+from geoframe.probeset import Images, Listing, ProbeSet, Record
 from geoframe.probesets.drawing import draw, is_count, is_seed
 from geoframe.probesets.files import files_digest
 from geoframe.probesets.places import data_root, find_folder
@@ -103,21 +103,42 @@ class TorchvisionSet(ProbeSet):
 
     def load(self, shape: Shape) -> Images:
         """Load every image at `shape`; all at once where the source holds them in one array of that size."""
+        return self.pick(shape, range(len(self.chosen())))
+
+    def pick(self, shape: Shape, places: Sequence[int]) -> Images:
+        """Load the images at `places` of the draw."""
         source = self._open()
         pixels = _all_pixels(source)
         if pixels is None or tuple(pixels.shape[1:]) != tuple(shape):
-            return super().load(shape)
-        chosen = self.chosen()
+            return super().pick(shape, places)
+        indices = self._at(places)
         return Images(
-            ids=tuple(self._id(index) for index in chosen),
-            labels=tuple(int(source.targets[index]) for index in chosen),
-            pixels=pixels[chosen].contiguous().float().div_(255),
+            ids=tuple(map(self._id, indices)),
+            labels=tuple(int(source.targets[index]) for index in indices),
+            pixels=pixels[indices].contiguous().float().div_(255),
         )
+
+    def listing(self) -> Listing:
+        """Return ids and labels; no image is decoded."""
+        source, indices = self._open(), self.chosen()
+        labels = source.targets if hasattr(source, "targets") else [label for _, label in source._samples]
+        return Listing(tuple(map(self._id, indices)), tuple(int(labels[index]) for index in indices))
 
     def records(self) -> Iterator[Record]:
         """Yield the drawn images; others are not decoded."""
-        source, chosen = self._open(), self.chosen()
-        for index in chosen:
+        return self._decoded(self.chosen())
+
+    def records_at(self, places: Sequence[int]) -> Iterator[Record]:
+        """Yield the images at `places` of the draw; others are not decoded."""
+        return self._decoded(self._at(places))
+
+    def _at(self, places: Sequence[int]) -> list[int]:
+        chosen = self.chosen()
+        return [chosen[place] for place in places]
+
+    def _decoded(self, indices: Sequence[int]) -> Iterator[Record]:
+        source = self._open()
+        for index in indices:
             name = self._id(index)
             try:
                 image, label = source[index]

@@ -119,3 +119,27 @@ def test_colour_images_come_channel_first(monkeypatch):
     probeset = TorchvisionSet("CIFAR10", n=5)
     once, each = probeset.load((3, 4, 4)), load_framed(probeset, (3, 4, 4))
     assert (once.labels, once.digest) == (each.labels, each.digest)
+
+
+def test_some_of_the_draw(mnist):
+    probeset = TorchvisionSet("MNIST", n=12, root=mnist[0])
+    whole, places = probeset.load((1, 28, 28)), [0, 5, 11]
+    assert probeset.listing() == (whole.ids, whole.labels)
+    for shape in ((1, 28, 28), (1, 14, 14)):
+        picked = probeset.pick(shape, places)
+        assert (picked.ids, picked.labels) == probeset.listing().at(places)
+        assert torch.equal(picked.pixels, probeset.load(shape).pixels[places])
+
+
+def test_more_than_there_are_is_one_line(mnist):
+    with pytest.raises(BadInput, match="10001 asked for, but there are only 10000 images in MNIST test"):
+        TorchvisionSet("MNIST", n=10001, root=mnist[0]).load((1, 28, 28))
+
+
+def test_imagenettes_labels_are_known_without_decoding(tmp_path, monkeypatch):
+    class Source:
+        _samples = [("a.jpeg", i % 10) for i in range(3925)]
+
+    monkeypatch.setattr(TorchvisionSet, "_open", lambda self: Source())
+    ids, labels = TorchvisionSet("Imagenette", n=3).listing()
+    assert labels == tuple(int(name[-1]) for name in ids)
