@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from geoframe.encoder import Coord, Shape
 from geoframe.errors import BadInput
-from geoframe.probeset import ProbeSet, Record
+from geoframe.probeset import Images, ProbeSet, Record
 from geoframe.probesets.drawing import is_count
+from geoframe.probesets.wrapped import Wrapped, frames_pictures, number
 
 if TYPE_CHECKING:
     import torch
@@ -19,22 +20,32 @@ if TYPE_CHECKING:
     from geoframe.probesets.frame import Size
 
 
+CHUNK = 2**15  # values blurred at a time: a few images, which stay in the processor's cache
+
+
 def gaussian_blur(pixels: torch.Tensor, sigma: float) -> torch.Tensor:
-    """Blur pixels (channel, height, width) with a Gaussian of `sigma` pixels.
+    """Blur pixels (..., height, width), one image or many, with a Gaussian of `sigma` pixels.
 
     The kernel is the Gaussian sampled at whole pixels out to 4σ, normalised; the border is reflected without
     repeating the edge (torchvision's conventions, with a kernel that is always long enough). Below σ ≈ 0.8 such a
-    kernel is narrower than σ. Sums run in float64 in a fixed order, so the result doesn't depend on threads.
+    kernel is narrower than σ. Sums run in float64 in a fixed order, so the result depends neither on threads nor on
+    how many images are blurred at once.
     """
     import numpy as np
     import torch
 
     reach = math.ceil(4 * sigma)
     kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
-    array = pixels.numpy().astype(np.float64)
-    for axis in (1, 2):
-        array = _weighted_shifts(array, kernel / kernel.sum(), axis)
-    return torch.from_numpy(array.astype(np.float32)).clamp_(0, 1)
+    kernel /= kernel.sum()
+    planes = pixels.reshape(-1, *pixels.shape[-2:]).numpy()
+    blurred = np.empty(planes.shape, dtype=np.float32)
+    step = max(1, CHUNK // planes[0].size)
+    for start in range(0, len(planes), step):
+        part = planes[start : start + step].astype(np.float64)
+        for axis in (1, 2):
+            part = _weighted_shifts(part, kernel, axis)
+        blurred[start : start + step] = part
+    return torch.from_numpy(blurred).reshape(pixels.shape).clamp_(0, 1)
 
 
 def _weighted_shifts(array: Any, kernel: Any, axis: int) -> Any:
@@ -42,9 +53,11 @@ def _weighted_shifts(array: Any, kernel: Any, axis: int) -> Any:
 
     length, reach = array.shape[axis], len(kernel) // 2
     padded = np.take(array, _reflected(length, reach), axis)
-    total = np.zeros_like(array)
+    total, term = np.zeros_like(array), np.empty_like(array)
     for start, weight in enumerate(kernel):
-        total += weight * np.take(padded, range(start, start + length), axis)
+        span = slice(start, start + length)
+        np.multiply(padded[:, span] if axis == 1 else padded[:, :, span], weight, out=term)
+        total += term
     return total
 
 
@@ -59,22 +72,13 @@ def _reflected(length: int, reach: int) -> Any:
     return np.minimum(place, period - place)
 
 
-def _number(value: float) -> float:
-    return float(value) if type(value) is int else value  # 2 and 2.0 have one key
-
-
 def _is_sigma(instance: Any, attribute: Any, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         raise BadInput(f"Blurred: sigma={value!r} should be a positive number of pixels")
 
 
-def _is_probeset(instance: Any, attribute: Any, value: Any) -> None:
-    if not isinstance(value, ProbeSet):
-        raise BadInput(f"Blurred: of={value!r} should be a probe set")
-
-
 @attrs.frozen(slots=False, eq=False)
-class Blurred(ProbeSet):
+class Blurred(Wrapped):
     """The images of another set, blurred; ids and labels stay, and so do the random directions of each image.
 
     The cifar32b1 of *Beyond Local Linearity* is `Blurred(cifar32, sigma=1)`: the blur acts in the measured frame. Its
@@ -92,13 +96,12 @@ class Blurred(ProbeSet):
         Shorter side, in pixels, at which the blur acts; None blurs in the measured frame.
     """
 
-    of: ProbeSet = attrs.field(validator=_is_probeset)
-    sigma: float = attrs.field(validator=_is_sigma, converter=_number)
+    sigma: float = attrs.field(validator=_is_sigma, converter=number)
     at: int | None = attrs.field(default=None, validator=is_count, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
-        if self.at is not None and type(self.of).frame is not ProbeSet.frame:
+        if self.at is not None and not frames_pictures(self.of):
             raise BadInput(f"Blurred: {self.of.label!r} makes its pixels in the measured frame: leave out at={self.at}")
 
     def default_name(self) -> str:
@@ -110,17 +113,16 @@ class Blurred(ProbeSet):
         """Coordinates of the set that is blurred, sigma, and the size at which the blur acts."""
         return {**self.of.coords, "sigma": self.sigma} | ({} if self.at is None else {"blurred_at": self.at})
 
-    def count(self) -> int | None:
-        """Return the number of images."""
-        return self.of.count()
+    def load(self, shape: Shape) -> Images:
+        """Load every image at `shape`; all at once where the blur acts in the frame."""
+        return super().load(shape) if self.at is not None else self._blurred(self.of.load(shape))
 
-    def records(self) -> Iterator[Record]:
-        """Yield the unblurred images; `frame` blurs them."""
-        return self.of.records()
+    def pick(self, shape: Shape, places: Sequence[int]) -> Images:
+        """Load some of the images."""
+        return super().pick(shape, places) if self.at is not None else self._blurred(self.of.pick(shape, places))
 
-    def source_digest(self) -> str | None:
-        """Digest of the source of the set that is blurred."""
-        return self.of.source_digest()
+    def _blurred(self, images: Images) -> Images:
+        return Images(images.ids, images.labels, gaussian_blur(images.pixels, self.sigma))
 
     def smoke(self) -> ProbeSet:
         """Return the blur of one image."""

@@ -12,7 +12,7 @@ from torchvision.transforms.v2.functional import gaussian_blur as torchvisions
 from geoframe.errors import BadInput
 from geoframe.probeset import ProbeSet, Record
 from geoframe.probesets.blurred import Blurred, gaussian_blur
-from geoframe.probesets.frame import frame
+from geoframe.probesets.frame import frame, load_framed
 from geoframe.probesets.noise import NoiseSet
 from geoframe.probesets.photos import Photos
 from geoframe.probesets.tensor import TensorSet
@@ -145,3 +145,18 @@ def test_bad_sets_and_sizes_are_refused():
         Blurred("photos", sigma=1)
     with pytest.raises(BadInput, match="at=0"):
         Blurred(Photos(), sigma=1, at=0)
+
+
+@pytest.mark.parametrize("sigma", [0.3, 1, 2])
+def test_all_at_once_is_the_same_as_one_by_one(sigma):
+    toy = TensorSet(torch.rand(25, 3, 32, 32))  # more than are blurred at a time
+    blurred = Blurred(toy, sigma)
+    whole, each = blurred.load((3, 32, 32)), load_framed(blurred, (3, 32, 32))
+    assert (whole.ids, whole.labels, whole.digest) == (each.ids, each.labels, each.digest)
+    assert torch.equal(blurred.pick((3, 32, 32), [2, 24]).pixels, whole.pixels[[2, 24]])
+    assert blurred.listing() == (whole.ids, whole.labels)
+
+
+def test_some_of_the_images_are_the_same_where_the_blur_acts_before_the_frame():
+    blurred = Blurred(Photos(n=3), sigma=2, at=64)
+    assert torch.equal(blurred.pick((3, 32, 32), [0, 2]).pixels, blurred.load((3, 32, 32)).pixels[[0, 2]])
