@@ -30,7 +30,7 @@ def check_trainable(training: str, module: nn.Module, data: Labelled, batch: int
         One line.
     """
     with torch.no_grad():
-        logits = _first_logits(training, module.eval(), data.x[:2])
+        logits = _first_logits(training, module.eval(), data.normalised(data.pixels[:2]))
     if not any(parameter.requires_grad for parameter in module.parameters()):
         raise EncoderRefused(f"training {training!r}: the model has no parameters to train: give one that has")
     classes = logits.shape[1]
@@ -40,7 +40,7 @@ def check_trainable(training: str, module: nn.Module, data: Labelled, batch: int
             f"training {training!r}: probe set {data.label!r} has labels up to {largest}, so the model needs "
             f"{largest + 1} classes, but it has {classes}: give the model more, or choose other images"
         )
-    single = min(batch, len(data.x)) == 1
+    single = min(batch, len(data.y)) == 1
     if single and any(isinstance(part, _BatchNorm) for part in module.modules()):
         what = "batch=1" if batch == 1 else f"the one image of probe set {data.label!r}"
         raise BadInput(

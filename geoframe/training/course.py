@@ -11,8 +11,13 @@ import torch
 from torch import nn
 
 from geoframe.errors import FAILURES, BadInput, EncoderRefused, GeoframeError
+from geoframe.geometry.directions import stream_key
+from geoframe.training.augment import AUGMENTATIONS
 from geoframe.training.checks import cause_of, check_logits
 from geoframe.training.data import Labelled
+from geoframe.training.losses import CrossEntropy
+from geoframe.training.optimisers import optimiser_of
+from geoframe.training.schedules import learning_rate, steps_per_epoch
 
 if TYPE_CHECKING:
     from geoframe.training.recipe import Training
@@ -31,11 +36,10 @@ class Course:
         self.module = module
         self.data = data
         self.done = 0
-        self._order = torch.Generator().manual_seed(training.seed)
-        self._criterion = nn.CrossEntropyLoss()
-        self._optimiser = torch.optim.SGD(
-            module.parameters(), lr=training.lr, momentum=training.momentum, weight_decay=training.weight_decay
-        )
+        self._draws = {what: _generator(what, training.seed) for what in ("order", "augment", "loss")}
+        self._optimiser = optimiser_of(training, module.parameters())
+        self.per_epoch = steps_per_epoch(len(data.y), training.batch)
+        self.total = self.per_epoch * training.epochs
 
     def epoch(self) -> float:
         """Train for one epoch; return the mean loss of the images used.
@@ -66,7 +70,7 @@ class Course:
             "epoch": self.done,
             "model": self.module.state_dict(),
             "optimiser": self._optimiser.state_dict(),
-            "order": self._order.get_state(),
+            **{what: generator.get_state() for what, generator in self._draws.items()},
             "torch": torch.get_rng_state(),
             "python": random.getstate(),
             "numpy": (str(kind), torch.from_numpy(np.asarray(keys).astype(np.int64)), *rest),
@@ -77,7 +81,8 @@ class Course:
         self.done = state["epoch"]
         self.module.load_state_dict(state["model"])
         self._optimiser.load_state_dict(state["optimiser"])
-        self._order.set_state(state["order"])
+        for what in self._draws.keys() & state.keys():  # older ones have the order alone, and drew nothing else
+            self._draws[what].set_state(state[what])
         torch.set_rng_state(state["torch"])
         version, internal, gauss = state["python"]
         random.setstate((version, tuple(internal), gauss))
@@ -85,17 +90,16 @@ class Course:
         np.random.set_state((kind, keys.numpy().astype(np.uint32), *rest))  # noqa: NPY002
 
     def _batches(self) -> list[torch.Tensor]:
-        batches = list(torch.split(torch.randperm(len(self.data.x), generator=self._order), self.training.batch))
-        rest_is_one = len(batches) > 1 and len(batches[-1]) == 1 < self.training.batch
-        return batches[:-1] if rest_is_one else batches  # batch normalisation has no variance of one image
+        batches = torch.split(torch.randperm(len(self.data.y), generator=self._draws["order"]), self.training.batch)
+        return list(batches[: self.per_epoch])  # batch normalisation has no variance of one image
 
     def _step(self, rows: torch.Tensor, step: int) -> float:
         label = self.training.label
         try:
+            self._set_rate(self.done * self.per_epoch + step - 1)
             self._optimiser.zero_grad(set_to_none=True)
-            logits = check_logits(label, self.module(self.data.x[rows]), len(rows))
-            loss = self._criterion(logits, self.data.y[rows])
-            loss.backward()
+            loss = self.training.loss(self._logits, self._images(rows), self.data.y[rows], self._draws["loss"])
+            loss.backward()  # type: ignore[no-untyped-call]
             self._optimiser.step()
             return float(loss.detach())
         except GeoframeError:
@@ -103,11 +107,32 @@ class Course:
         except FAILURES as error:  # the user's code can raise anything
             raise EncoderRefused(
                 f"training {label!r} failed in epoch {self.done + 1}, step {step}: "
-                f"{type(error).__name__}: {cause_of(error)}; correct the model"
+                f"{type(error).__name__}: {cause_of(error)}; correct the model{self._or_loss}"
             ) from error
+
+    def _images(self, rows: torch.Tensor) -> torch.Tensor:
+        images, augment = self.data.pixels[rows], self.training.augment
+        return images if augment is None else AUGMENTATIONS[augment](images, self._draws["augment"])
+
+    def _logits(self, pixels: torch.Tensor) -> torch.Tensor:
+        made = self.module(self.data.normalised(pixels))
+        return check_logits(self.training.label, made, len(pixels))
+
+    def _set_rate(self, step: int) -> None:
+        for group in self._optimiser.param_groups:
+            group["lr"] = learning_rate(self.training.schedule, self.training.lr, step, self.total)
+
+    @property
+    def _or_loss(self) -> str:
+        return "" if isinstance(self.training.loss, CrossEntropy) else f" or the loss {self.training.loss.label!r}"
 
     def _diverged(self, where: str, what: str) -> BadInput:
         return BadInput(
             f"training {self.training.label!r} diverged in epoch {self.done + 1}, {where} ({what}): lower lr; "
             "the checkpoints before that stay"
         )
+
+
+def _generator(what: str, seed: int) -> torch.Generator:
+    own = seed if what == "order" else stream_key("training", what, seed) & (2**63 - 1)
+    return torch.Generator().manual_seed(own)

@@ -1,4 +1,4 @@
-"""The images of a training: loaded once for the trainings of a study, normalised, with their labels."""
+"""The images of a training: loaded once for the trainings of a study, with their labels and how they are normalised."""
 
 from __future__ import annotations
 
@@ -20,12 +20,32 @@ _LOADED: dict[tuple[str, str | None, Shape], Images] = {}
 
 @attrs.frozen(eq=False)
 class Labelled:
-    """Normalised images (n, channel, height, width), labels (n,), the set's name, and the digest of the raw pixels."""
+    """Images, their labels, and how the model wants them.
 
-    x: torch.Tensor
+    Attributes
+    ----------
+    pixels : torch.Tensor
+        (n, channel, height, width), raw, in [0, 1].
+    y : torch.Tensor
+        (n,), int64.
+    mean, std : torch.Tensor
+        (channel or 1, 1, 1).
+    label : str
+        The probe set's name.
+    digest : str
+        Of the raw pixels.
+    """
+
+    pixels: torch.Tensor
     y: torch.Tensor
+    mean: torch.Tensor
+    std: torch.Tensor
     label: str
     digest: str
+
+    def normalised(self, pixels: torch.Tensor) -> torch.Tensor:
+        """Return raw pixels as the model wants them, a batch at a time: a normalised copy of all takes memory."""
+        return (pixels - self.mean) / self.std
 
 
 def labelled(probeset: ProbeSet, model: Model, training: str) -> Labelled:
@@ -41,7 +61,7 @@ def labelled(probeset: ProbeSet, model: Model, training: str) -> Labelled:
     if (labels < 0).any():
         raise BadInput(f"training needs labels, and probe set {probeset.label!r} has images without: use another set")
     mean, std = (_per_channel(value, model.input_shape[0], training) for value in (model.mean, model.std))
-    return Labelled((images.pixels - mean) / std, labels, probeset.label, images.digest)
+    return Labelled(images.pixels, labels, mean, std, probeset.label, images.digest)
 
 
 def _per_channel(value: PerChannel, channels: int, training: str) -> torch.Tensor:

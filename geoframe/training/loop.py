@@ -148,8 +148,8 @@ class _Trainer:
         row = {
             "epoch": epoch,
             "loss": loss,
-            "train_accuracy": accuracy(module, data.x, data.y),
-            "test_accuracy": None if self.test is None else accuracy(module, self.test.x, self.test.y),
+            "train_accuracy": accuracy(module, data),
+            "test_accuracy": None if self.test is None else accuracy(module, self.test),
             "weights": saved.weights_digest(weights),
         }
         rows = [other for other in self.log["checkpoints"] if other["epoch"] != epoch]
@@ -157,12 +157,12 @@ class _Trainer:
         self.cache.write_log(self.log)
 
 
-def accuracy(module: nn.Module, x: torch.Tensor, y: torch.Tensor) -> float:
+def accuracy(module: nn.Module, data: Labelled) -> float:
     """Share of images whose largest logit is their label's; the module has to be in eval mode."""
-    parts = zip(torch.split(x, EVALUATED), torch.split(y, EVALUATED), strict=True)
+    parts = zip(torch.split(data.pixels, EVALUATED), torch.split(data.y, EVALUATED), strict=True)
     with torch.no_grad():
-        right = sum(int((module(images).argmax(1) == labels).sum()) for images, labels in parts)
-    return right / len(x)
+        right = sum(int((module(data.normalised(images)).argmax(1) == labels).sum()) for images, labels in parts)
+    return right / len(data.y)
 
 
 def _resumable(cache: TrainingCache) -> State | None:

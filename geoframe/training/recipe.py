@@ -2,76 +2,34 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import ClassVar
 
 import attrs
 
 from geoframe.encoder import Coord
 from geoframe.encoders.model import ModelEncoder
-from geoframe.errors import BadInput, UnknownName, did_you_mean
+from geoframe.errors import BadInput, GeoframeError
 from geoframe.probeset import ProbeSet
-from geoframe.spec import Spec, unkeyed
+from geoframe.spec import Spec, later, unkeyed
+from geoframe.training import validators as valid
+from geoframe.training.losses import CrossEntropy, LossSpec
+from geoframe.training.schedules import SCHEDULES, steps_per_epoch
 
-OPTIMISERS = ("sgd",)
-
-
-def _epochs(value: Any) -> Any:
-    if isinstance(value, int):
-        return (value,)
-    return tuple(value) if isinstance(value, Iterable) else value
-
-
-def _number(value: Any) -> Any:
-    try:
-        return float(value)
-    except (TypeError, ValueError):  # the validator says what it should be
-        return value
-
-
-def _should_be(wanted: str, holds: Callable[[Any], bool]) -> Any:
-    """Refuse what isn't wanted, by the field's name (an attrs validator)."""
-
-    def validate(spec: Any, field: Any, value: Any) -> None:
-        if not holds(value):
-            raise BadInput(f"{type(spec).__name__}: {field.name}={value!r:.80} should be {wanted}")
-
-    return validate
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_finite(value: Any) -> bool:
-    return isinstance(value, float) and math.isfinite(value)
-
-
-_COUNT = _should_be("a whole number, 1 or more", lambda value: _is_whole(value) and value > 0)
-_SHARE = _should_be("a number, 0 or more", lambda value: _is_finite(value) and value >= 0)
-_RATE = _should_be("a number above 0", lambda value: _is_finite(value) and value > 0)
-_SEED = _should_be("a whole number of at most 64 bits", lambda value: _is_whole(value) and -(2**63) <= value < 2**63)
-_EPOCHS = _should_be(
-    "numbers of epochs, such as (1, 10)", lambda value: isinstance(value, tuple) and all(map(_is_whole, value))
+OPTIMISERS = ("sgd", "adam", "rmsprop")
+AUGMENTATIONS = ("crop-flip", "crop-flip-jitter")
+_LOSS = valid.should_be(
+    "a loss, such as CrossEntropy() or AdversarialL2(0.5)", lambda value: isinstance(value, LossSpec)
 )
-_MODEL = _should_be(
-    "an encoder that builds a whole model, such as FactoryEncoder(…)", lambda value: isinstance(value, ModelEncoder)
-)
-_IMAGES = _should_be("a probe set of labelled images", lambda value: isinstance(value, ProbeSet))
-
-
-def _is_known(_spec: Any, _field: Any, value: Any) -> None:
-    if value not in OPTIMISERS:
-        raise UnknownName(f"Training: no optimiser {value!r:.80}{did_you_mean(str(value), OPTIMISERS)}")
 
 
 @attrs.frozen(kw_only=True, slots=False, eq=False)
 class Training(Spec):
-    """How a classifier is trained: cross-entropy, constant learning rate, no augmentation (Neural Expansion, A.3).
+    """How a classifier is trained; by default as in *Neural Expansion*, A.3: SGD at a constant learning rate.
 
     Equal recipes give equal bits on the same machine with the same torch and number of threads: initial weights and
-    what is random in the model (dropout) come from `seed`, the order of the data from a generator of its own. Another
+    what is random in the model (dropout) come from `seed`; the order of the data, the augmentation and what the loss
+    draws come from generators of their own, so that none of them changes the others. Another
     number of threads, or another processor, may change last bits, which training amplifies: the threads are recorded,
     and an interrupted training goes on with as many. Training runs on the CPU, in float32. It is done again where files
     behind the model or the data have changed.
@@ -84,9 +42,13 @@ class Training(Spec):
         Labelled training images, held in memory.
     test : ProbeSet or None
         Labelled images on which each checkpoint's accuracy is told too.
-    optimiser : {"sgd"}
+    optimiser : {"sgd", "adam", "rmsprop"}
+        torch's, with torch's other defaults. Adam has no momentum to set.
     lr, momentum, weight_decay : float
-        1e-2, 0 and 0: the paper's for MNIST (1e-3 is the other one that it gives).
+        1e-2, 0 and 0: the paper's for MNIST (1e-3 is the other one that it gives). Decay is an L2 term of the gradient.
+    schedule : {"constant", "cosine"}
+        Cosine: from `lr` to zero, per step over all steps (*Beyond Local Linearity*, A.2: lr 0.1, momentum 0.9,
+        decay 5e-4, batches of 128, 100 epochs).
     batch : int
         Images a step; the last, smaller batch of an epoch is used, unless it is a single image, of which batch
         normalisation knows no variance. The paper gives no batch size; ours.
@@ -95,28 +57,55 @@ class Training(Spec):
         Of the initial weights and of the order of the data.
     checkpoints : tuple of int
         Epochs after which the weights are kept, beside the last one.
+    augment : {"crop-flip", "crop-flip-jitter"} or None
+        Random changes of each training image in each epoch; see `geoframe.training.augment`.
+    loss : LossSpec
+        What is minimised: `CrossEntropy()`, `AdversarialL2(epsilon)`, or a subclass of yours.
+    variant : str
+        What sets this training apart from others, in your words ("random labels"): a label in results and names, not
+        part of the key.
     """
 
     version: ClassVar[str] = "2"
     kind: ClassVar[str] = "training"
 
-    model: ModelEncoder = attrs.field(validator=_MODEL)
-    data: ProbeSet = attrs.field(validator=_IMAGES)
-    test: ProbeSet | None = unkeyed(default=None, validator=attrs.validators.optional(_IMAGES))
-    optimiser: str = attrs.field(default="sgd", validator=_is_known)
-    lr: float = attrs.field(default=1e-2, converter=_number, validator=_RATE)
-    momentum: float = attrs.field(default=0.0, converter=_number, validator=_SHARE)
-    weight_decay: float = attrs.field(default=0.0, converter=_number, validator=_SHARE)
-    batch: int = attrs.field(default=64, validator=_COUNT)
-    epochs: int = attrs.field(default=30, validator=_COUNT)
-    seed: int = attrs.field(default=0, validator=_SEED)
-    checkpoints: tuple[int, ...] = attrs.field(default=(), converter=_epochs, validator=_EPOCHS)
+    model: ModelEncoder = attrs.field(validator=valid.MODEL)
+    data: ProbeSet = attrs.field(validator=valid.IMAGES)
+    test: ProbeSet | None = unkeyed(default=None, validator=attrs.validators.optional(valid.IMAGES))
+    optimiser: str = attrs.field(default="sgd", validator=valid.one_of(OPTIMISERS))
+    lr: float = attrs.field(default=1e-2, converter=valid.decimal, validator=valid.RATE)
+    momentum: float = attrs.field(default=0.0, converter=valid.decimal, validator=valid.SHARE)
+    weight_decay: float = attrs.field(default=0.0, converter=valid.decimal, validator=valid.SHARE)
+    batch: int = attrs.field(default=64, validator=valid.COUNT)
+    epochs: int = attrs.field(default=30, validator=valid.COUNT)
+    seed: int = attrs.field(default=0, validator=valid.SEED)
+    checkpoints: tuple[int, ...] = attrs.field(default=(), converter=valid.numbers, validator=valid.EPOCHS)
+    schedule: str = later(default="constant", validator=valid.one_of(SCHEDULES))
+    augment: str | None = later(default=None, validator=valid.one_of(AUGMENTATIONS, or_none=True))
+    loss: LossSpec = later(default=CrossEntropy(), validator=_LOSS)
+    variant: str = unkeyed(default="")
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
+        if self.optimiser == "adam" and self.momentum:
+            raise BadInput(f"Training: Adam has no momentum, but momentum={self.momentum:g}: leave it out")
         for epoch in self.checkpoints:
             if not 1 <= epoch <= self.epochs:
                 raise BadInput(f"Training: no checkpoint after epoch {epoch!r}: training has epochs 1 to {self.epochs}")
+
+    @cached_property
+    def steps_per_epoch(self) -> int | None:
+        """Optimiser steps an epoch; None where the number of images is known only once they are loaded."""
+        try:
+            images = self.data.count()
+        except (GeoframeError, OSError):
+            return None
+        return None if images is None else steps_per_epoch(images, self.batch)
+
+    @property
+    def steps(self) -> int | None:
+        """Optimiser steps of the whole training, if they are known."""
+        return None if self.steps_per_epoch is None else self.epochs * self.steps_per_epoch
 
     @property
     def kept(self) -> tuple[int, ...]:
@@ -141,12 +130,17 @@ class Training(Spec):
 
     @property
     def coords(self) -> dict[str, Coord]:
-        """Architecture, data set, seed."""
-        return {"architecture": self.architecture, "dataset": self.dataset, "seed": self.seed}
+        """Architecture, data set, variant, seed."""
+        return {
+            "architecture": self.architecture,
+            "dataset": self.dataset,
+            "variant": self.variant,
+            "seed": self.seed,
+        }
 
     def default_name(self) -> str:
-        """Return architecture and data set."""
-        return f"{self.architecture}-{self.dataset.lower()}"
+        """Return architecture, data set and variant."""
+        return "-".join(filter(None, (self.architecture, self.dataset.lower(), *self.variant.lower().split())))
 
     def seeded_model(self) -> ModelEncoder:
         """Return the model with this training's seed."""

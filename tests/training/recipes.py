@@ -7,6 +7,7 @@ import torch
 import geoframe as gf
 from geoframe.training import loop
 from geoframe.training.cache import TrainingCache
+from geoframe.training.course import Course
 
 NET = """
 import torch
@@ -45,3 +46,16 @@ def checkpoint_bytes(training: gf.Training) -> dict[str, bytes]:
 
 def digests(training: gf.Training) -> dict[int, str]:
     return {row["epoch"]: row["weights"] for row in TrainingCache(training).log()["checkpoints"]}
+
+
+def stop_at(monkeypatch, epoch: int, step: int, error: BaseException) -> None:
+    """Raise in the middle of an epoch, once."""
+    real, stopped = Course._step, []
+
+    def _step(self, rows, number):
+        if (self.done + 1, number) == (epoch, step) and not stopped:
+            stopped.append(True)
+            raise error
+        return real(self, rows, number)
+
+    monkeypatch.setattr(Course, "_step", _step)

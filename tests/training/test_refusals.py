@@ -5,11 +5,11 @@ from __future__ import annotations
 import filelock
 import pytest
 import torch
-from torch import nn
 
 import geoframe as gf
 from geoframe.report import RunFailed
 from geoframe.training.cache import TrainingCache
+from geoframe.training.losses import CrossEntropy
 from geoframe.training.published import digits_training, mnist_training
 from tests.doubles import Norm
 from tests.training.recipes import digests, small, weights
@@ -174,15 +174,15 @@ def test_only_a_last_smaller_batch_of_one_is_left_out_and_the_loss_is_of_the_ima
     nets, monkeypatch, n, batch, sizes
 ):
     seen, losses = [], []
-    real = nn.CrossEntropyLoss.forward
+    real = CrossEntropy.__call__
 
-    def forward(self, logits, labels):
-        loss = real(self, logits, labels)
-        seen.append(len(labels))
+    def counted(self, model, x, y, generator):
+        loss = real(self, model, x, y, generator)
+        seen.append(len(y))
         losses.append(float(loss.detach()))
         return loss
 
-    monkeypatch.setattr(nn.CrossEntropyLoss, "forward", forward)
+    monkeypatch.setattr(CrossEntropy, "__call__", counted)
     training = recipe(nets("plain"), data=images(n), batch=batch, epochs=1)
     weights(training)
     assert seen == sizes

@@ -18,7 +18,7 @@ import geoframe as gf
 from geoframe.training import loop, saved
 from geoframe.training.cache import TrainingCache
 from geoframe.training.course import Course
-from tests.training.recipes import checkpoint_bytes, digests, small, weights, write_net
+from tests.training.recipes import checkpoint_bytes, digests, small, stop_at, weights, write_net
 
 pytest.importorskip("sklearn", reason="the digits come with scikit-learn")
 
@@ -46,19 +46,6 @@ def noisy(tmp_path):
     (tmp_path / "noisy.py").write_text(NOISY)
     model = gf.FactoryEncoder(f"{tmp_path / 'noisy.py'}:Noisy", input_shape=(1, 8, 8), mean=0.5, std=0.5)
     return small(model, epochs=5, checkpoints=(2,), weight_decay=0.01)
-
-
-def stop_at(monkeypatch, epoch: int, step: int, error: BaseException) -> None:
-    """Raise in the middle of an epoch, once."""
-    real, stopped = Course._step, []
-
-    def _step(self, rows, number):
-        if (self.done + 1, number) == (epoch, step) and not stopped:
-            stopped.append(True)
-            raise error
-        return real(self, rows, number)
-
-    monkeypatch.setattr(Course, "_step", _step)
 
 
 def epochs_trained(monkeypatch) -> list[int]:
