@@ -14,6 +14,12 @@ def rank(seed: int, name: str) -> bytes:
     return hashlib.blake2b(f"{seed}\0{name}".encode("utf-8", "surrogateescape"), digest_size=16).digest()
 
 
+def keyed(purpose: str, seed: int, name: str) -> int:
+    """Return a number of 128 bits that depends on nothing else; other purposes give independent ones."""
+    text = f"{purpose}\0{seed}\0{name}".encode("utf-8", "surrogateescape")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "big")
+
+
 def draw(names: Iterable[str], n: int | None, seed: int, what: str) -> list[str]:
     """Draw `n` names without replacement, sorted; all of them where `n` is None.
 
