@@ -6,7 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geoframe.errors import BadInput
-from geoframe.probesets.noise import NoiseSet
+from geoframe.probesets.frame import load_framed
+from geoframe.probesets.noise import NoiseImages, NoiseSet
+from geoframe.probesets.subset import Subset
+from tests.probesets.sets import same, tensors
 
 
 @settings(deadline=None)
@@ -46,3 +49,36 @@ def test_names_coords_and_smoke():
         NoiseSet(None)
     with pytest.raises(BadInput, match="seed='a'"):
         NoiseSet(1, seed="a")
+
+
+def test_noise_under_another_sets_labels():
+    toy = tensors({0: 20, 1: 30})
+    noise = NoiseImages(toy, seed=3)
+    images = noise.load((3, 8, 8))
+    assert images.labels == toy.labels
+    assert same(images, load_framed(noise, (3, 8, 8)))
+    assert noise.listing() == (images.ids, images.labels)
+    assert same(noise.pick((3, 8, 8), [4, 40]), load_framed(noise, (3, 8, 8), [4, 40]))
+    assert torch.equal(noise.pick((3, 8, 8), [4, 40]).pixels, images.pixels[[4, 40]])
+
+
+def test_training_inputs_are_made_anew_from_their_seed():
+    training = NoiseImages(tensors({0: 20, 1: 30}), seed=3).load((3, 8, 8))
+    again = NoiseSet(32, seed=3).load((3, 8, 8))
+    assert (again.ids, torch.equal(again.pixels, training.pixels[:32])) == (training.ids[:32], True)
+    drawn = Subset(NoiseImages(tensors({0: 20, 1: 30}), seed=3), 5).load((3, 8, 8))
+    assert all(torch.equal(drawn.image(name), training.image(name)) for name in drawn.ids)
+    other = NoiseSet(32, seed=4).load((3, 8, 8))
+    assert not set(other.ids) & set(training.ids)
+    assert not torch.equal(other.pixels, again.pixels)
+
+
+def test_names_coords_and_smoke_of_noise_with_labels():
+    toy = tensors({0: 2, 1: 3})
+    noise = NoiseImages(toy, seed=3)
+    assert (noise.label, noise.coords) == ("toy-noise", {"dataset": "noise", "seed": 3})
+    assert (noise.count(), noise.classes(), noise.source_digest()) == (5, 2, None)
+    assert (noise.smoke().count(), noise.smoke().label) == (1, "toy-noise")
+    assert len({noise.key, NoiseImages(toy).key, NoiseImages(tensors({0: 3, 1: 2}), seed=3).key}) == 3
+    with pytest.raises(BadInput, match="NoiseImages: like=32 should be a probe set"):
+        NoiseImages(32)
