@@ -34,9 +34,16 @@ def geoframe_probesets() -> Iterator[Entry]:
     yield Entry("imagenet-sd", "geoframe.probesets.imagenet:ImageNetSD", "rendered images of the same n classes")
     yield Entry("torchvision", "geoframe.probesets.torchvision:TorchvisionSet", "MNIST, CIFAR10 and others")
     yield Entry("digits", "geoframe.probesets.digits:Digits", "8×8 handwritten digits, labelled: offline")
+    yield Entry("cifar10-jpeg", "geoframe.probesets.cifar:Cifar10Jpeg", "CIFAR-10 as JPEG files: a stand-in")
     yield Entry("noise", "geoframe.probesets.noise:NoiseSet", "uniform noise, seeded")
+    yield Entry("noise-images", "geoframe.probesets.noise:NoiseImages", "uniform noise under another set's labels")
     yield Entry("tensor", "geoframe.probesets.tensor:TensorSet", "a tensor of images")
     yield Entry("blurred", "geoframe.probesets.blurred:Blurred", "another set, Gaussian-blurred")
+    yield Entry("resized", "geoframe.probesets.resized:Resized", "another set's pictures, whole instead of cropped")
+    yield Entry("subset", "geoframe.probesets.subset:Subset", "n images of another set, or n a class, seeded draw")
+    yield Entry("long-tail", "geoframe.probesets.longtail:LongTail", "another set, its classes made unequal")
+    yield Entry("permuted-labels", "geoframe.probesets.relabelled:PermutedLabels", "another set, labels permuted")
+    yield Entry("random-labels", "geoframe.probesets.relabelled:RandomLabels", "another set, labels drawn at random")
 
 
 @hookimpl
