@@ -84,7 +84,12 @@ from geoframe.statistics.tube import TubeSummary as TubeSummary
 from geoframe.store import open as open
 from geoframe.study import Study as Study
 from geoframe.summary import Summary as Summary
+from geoframe.training.curve import training_curve as training_curve
 from geoframe.training.encoder import TrainedEncoder as TrainedEncoder
+from geoframe.training.losses import AdversarialL2 as AdversarialL2
+from geoframe.training.losses import CrossEntropy as CrossEntropy
+from geoframe.training.losses import LossSpec as LossSpec
 from geoframe.training.recipe import Training as Training
+from geoframe.training.schedules import log_steps as log_steps
 
 __version__: str

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from geoframe.files import read_json, write_json
 from geoframe.sources import Sources
+from geoframe.training.moments import Moment
 
 if TYPE_CHECKING:
     from geoframe.training.recipe import Training
@@ -23,11 +24,12 @@ def cache_root() -> Path:
 
 
 class TrainingCache:
-    """The files of one training: `epoch-00005.pt` for each kept epoch, and `training.json`.
+    """The files of one training: `epoch-00005.pt` or `step-0000391.pt` for each checkpoint, and `training.json`.
 
     The log holds what the recipe was, the digests of the files behind it, how it was trained, and for each checkpoint
-    the epoch, the mean loss over the epoch, train and test accuracy, and the digest of the weights. It names a
-    checkpoint only once it is written. `resume.pt` is there as long as a training isn't finished.
+    epoch and step, the mean training loss since the epoch began, loss and accuracy on training and test images, and
+    the digest of the weights. It names a checkpoint only once it is written. `resume.pt` is there as long as a training
+    isn't finished.
     """
 
     def __init__(self, training: Training) -> None:
@@ -35,9 +37,14 @@ class TrainingCache:
         self.folder = cache_root() / "training" / training.key
         self.resume = self.folder / "resume.pt"
 
-    def file(self, epoch: int) -> Path:
-        """Return the checkpoint's file."""
-        return self.folder / f"epoch-{epoch:05d}.pt"
+    def file(self, when: int | Moment) -> Path:
+        """Return the file of a checkpoint, given by its epoch or moment."""
+        return self.folder / Moment.of(when).file
+
+    @staticmethod
+    def file_of(row: dict[str, Any]) -> str:
+        """Return the name of the file that a line of the log stands for; older lines are all of epochs."""
+        return str(row.get("file") or Moment(int(row["epoch"])).file)
 
     @property
     def lock(self) -> Path:
@@ -63,14 +70,19 @@ class TrainingCache:
             return f"{LOG} in {self.folder} is damaged" if os.path.exists(self.folder / LOG) else ""
         return Sources().changed({"training": self.training}, log["sources"])
 
-    def checkpoint(self, epoch: int) -> dict[str, Any] | None:
+    def row(self, when: int | Moment) -> dict[str, Any] | None:
+        """Return a checkpoint's line of the log, if it has one."""
+        rows = [row for row in self.log().get("checkpoints", ()) if self.file_of(row) == Moment.of(when).file]
+        return rows[0] if rows else None
+
+    def checkpoint(self, when: int | Moment) -> dict[str, Any] | None:
         """Return what the log says of a checkpoint; None where it isn't there, or is of other files than there are."""
-        rows = [row for row in self.log().get("checkpoints", ()) if row["epoch"] == epoch]
-        return rows[0] if rows and self.file(epoch).is_file() and not self.outdated() else None
+        row = self.row(when)
+        return row if row and self.file(when).is_file() and not self.outdated() else None
 
     def tidy(self) -> None:
         """Remove the state of a training that was killed after its last checkpoint was named."""
-        if os.path.exists(self.resume) and all(self.checkpoint(epoch) is not None for epoch in self.training.kept):
+        if os.path.exists(self.resume) and all(map(self.checkpoint, self.training.moments)):
             with suppress(OSError):
                 self.resume.unlink(missing_ok=True)
 
@@ -88,5 +100,9 @@ def _is_log(found: Any) -> bool:
         isinstance(found.get("threads"), int)
         and isinstance(sources, dict)
         and isinstance(rows, list)
-        and all(isinstance(row, dict) and {"epoch", "weights"} <= set(row) for row in rows)
+        and all(isinstance(row, dict) and "weights" in row and _is_number(row.get("epoch")) for row in rows)
     )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float)

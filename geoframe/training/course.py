@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,8 +27,9 @@ State = dict[str, Any]
 
 
 class Course:
-    """Model, optimiser and random streams after `done` epochs.
+    """Model, optimiser and random streams after `done` epochs, and `steps` steps in all.
 
+    `after_step` is called after each step with the mean loss since the epoch began; it leaves the module in train mode.
     What is random in the model (dropout) comes from the global generators, which are the caller's to seed and put back.
     """
 
@@ -35,7 +37,8 @@ class Course:
         self.training = training
         self.module = module
         self.data = data
-        self.done = 0
+        self.done = self.steps = 0
+        self.after_step: Callable[[float], None] = lambda loss: None
         self._draws = {what: _generator(what, training.seed) for what in ("order", "augment", "loss")}
         self._optimiser = optimiser_of(training, module.parameters())
         self.per_epoch = steps_per_epoch(len(data.y), training.batch)
@@ -58,10 +61,16 @@ class Course:
             if not math.isfinite(loss):
                 raise self._diverged(f"step {step}", f"loss {loss:g}")
             total, used = total + loss * len(rows), used + len(rows)
-        if not all(bool(torch.isfinite(parameter).all()) for parameter in self.module.parameters()):
-            raise self._diverged(f"step {step}", "weights that aren't finite")
+            self.steps += 1
+            self.after_step(total / used)
+        self.check_weights()
         self.done += 1
         return total / used
+
+    def check_weights(self) -> None:
+        """Refuse weights that are no longer finite."""
+        if not all(bool(torch.isfinite(parameter).all()) for parameter in self.module.parameters()):
+            raise self._diverged(f"step {self.steps - self.done * self.per_epoch}", "weights that aren't finite")
 
     def state(self) -> State:
         """Everything that the next epochs depend on."""
@@ -79,6 +88,7 @@ class Course:
     def restore(self, state: State) -> None:
         """Go on from where `state` was taken."""
         self.done = state["epoch"]
+        self.steps = self.done * self.per_epoch
         self.module.load_state_dict(state["model"])
         self._optimiser.load_state_dict(state["optimiser"])
         for what in self._draws.keys() & state.keys():  # older ones have the order alone, and drew nothing else
@@ -96,7 +106,7 @@ class Course:
     def _step(self, rows: torch.Tensor, step: int) -> float:
         label = self.training.label
         try:
-            self._set_rate(self.done * self.per_epoch + step - 1)
+            self._set_rate(self.steps)
             self._optimiser.zero_grad(set_to_none=True)
             loss = self.training.loss(self._logits, self._images(rows), self.data.y[rows], self._draws["loss"])
             loss.backward()  # type: ignore[no-untyped-call]

@@ -11,13 +11,22 @@ from geoframe.encoders.model import Model, ModelEncoder
 from geoframe.errors import BadInput
 from geoframe.probeset import ProbeSet
 from geoframe.sources import source_of
+from geoframe.spec import later
 from geoframe.training.cache import TrainingCache
+from geoframe.training.moments import Moment
 from geoframe.training.recipe import Training
 
 
 def _is_step(instance: Any, attribute: Any, value: Any) -> None:
     if value not in ("final", "init") and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
         raise BadInput(f"TrainedEncoder: step={value!r} should be 'init', 'final' or the number of an epoch")
+
+
+def _is_at_step(instance: Any, attribute: Any, value: Any) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+        raise BadInput(f"TrainedEncoder: at_step={value!r:.80} should be the number of an optimiser step")
+    if value is not None and instance.step != "final":
+        raise BadInput(f"TrainedEncoder: step={instance.step!r} and at_step={value} are two moments: give one")
 
 
 @attrs.frozen(slots=False, eq=False)
@@ -30,38 +39,65 @@ class TrainedEncoder(ModelEncoder):
         The recipe (may be given by position).
     step : {"final", "init"} or int
         The last epoch, the initial weights (no data and no training needed), or a kept epoch; 0 is "init".
+    at_step : int, optional
+        An optimiser step instead, one of the recipe's `checkpoint_steps` or the last of a kept epoch; 0 is "init".
     """
 
     training: Training = attrs.field(validator=attrs.validators.instance_of(Training))
     step: str | int = attrs.field(default="final", validator=_is_step, kw_only=True)
+    at_step: int | None = later(default=None, validator=_is_at_step, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
-        if self.epoch:
-            self.training.check_kept(self.epoch)
+        if self.moment is not None:
+            self.training.check_kept(self.moment)
 
     @property
-    def epoch(self) -> int:
-        """Epochs trained."""
-        if isinstance(self.step, int):
-            return self.step
-        return self.training.epochs if self.step == "final" else 0
+    def moment(self) -> Moment | None:
+        """When its weights are from; None of initial ones."""
+        if self.at_step is not None:
+            return self.training.moment_at(self.at_step) if self.at_step else None
+        epoch = {"final": self.training.epochs, "init": 0}.get(str(self.step), self.step)
+        return Moment(int(epoch)) if epoch else None
+
+    @property
+    def steps(self) -> int | None:
+        """Optimiser steps done; None where they are known only once the training images are loaded."""
+        if self.moment is None or self.moment.unit == "step":
+            return self.at_step or 0
+        per_epoch = self.training.steps_per_epoch
+        return None if per_epoch is None else self.moment.steps(per_epoch)
+
+    @property
+    def epoch(self) -> int | float | None:
+        """Epochs trained, a fraction within one; None where that is known only once the training images are loaded."""
+        if self.moment is None or self.moment.unit == "epoch":
+            return 0 if self.moment is None else self.moment.number
+        per_epoch = self.training.steps_per_epoch
+        return None if per_epoch is None else self.moment.epochs(per_epoch)
 
     def default_name(self) -> str:
-        """Name like mlp-mnist, mlp-mnist-random, mlp-mnist-epoch1."""
-        suffix = {0: "-random", self.training.epochs: ""}.get(self.epoch, f"-epoch{self.epoch}")
-        return self.training.label + suffix
+        """Name like mlp-mnist, mlp-mnist-random, mlp-mnist-epoch1, mlp-mnist-step391."""
+        known = {None: "-random", Moment(self.training.epochs): ""}
+        at_epoch = f"-epoch{self.epoch}" if self.at_step is None else f"-step{self.at_step}"
+        return self.training.label + known.get(self.moment, at_epoch)
 
     @property
     def coords(self) -> dict[str, Coord]:
-        """Architecture, what it was trained on ("random": nothing yet), data set of the recipe, epoch, seed."""
-        trained = self.training.dataset if self.epoch else "random"
+        """Architecture, data set and what sets the training apart, epoch, optimiser steps, seed.
+
+        `training` is what it was trained on, "random" of initial weights.
+        """
+        training, trained = self.training, self.moment is not None
         return {
-            "architecture": self.training.architecture,
-            "training": trained,
-            "dataset": self.training.dataset,
+            "architecture": training.architecture,
+            "training": training.dataset if trained else "random",
+            "dataset": training.dataset,
+            "variant": training.variant,
             "epoch": self.epoch,
-            "seed": self.training.seed,
+            "step": self.steps,
+            "seed": training.seed,
+            **(training.loss.coords if trained else {}),
         }
 
     @property
@@ -76,16 +112,16 @@ class TrainedEncoder(ModelEncoder):
 
     def randomised(self) -> Encoder:
         """Return the initial weights, under this encoder's name."""
-        return self.evolve(step="init", name=self.label)
+        return self.evolve(step="init", at_step=None, name=self.label)
 
     def source_digest(self) -> str | None:
         """Digest of the checkpoint's weights as the log has it; None where it isn't trained yet.
 
         It isn't, either, where files behind the recipe have changed since. Of initial weights: of the model's files.
         """
-        if not self.epoch:
+        if self.moment is None:
             return source_of(self.training.model)
-        found = TrainingCache(self.training).checkpoint(self.epoch)
+        found = TrainingCache(self.training).checkpoint(self.moment)
         return None if found is None else str(found["weights"])
 
     def build(self) -> Network:
@@ -98,10 +134,10 @@ class TrainedEncoder(ModelEncoder):
         """Build the model with its initial weights; fill it with the checkpoint's."""
         model = self.training.seeded_model().build_model()
         source = f"initial weights, seed {self.training.seed}"
-        if self.epoch:
+        if self.moment is not None:
             from geoframe.training.loop import weights_after
 
             module = model.module
-            module.load_state_dict(weights_after(self.training, self.epoch, module.state_dict()))
-            source = f"training {self.training.key}, epoch {self.epoch}"
+            module.load_state_dict(weights_after(self.training, self.moment, module.state_dict()))
+            source = f"training {self.training.key}, {self.moment}"
         return self.framed(model.module, model.input_shape, model.mean, model.std, source)

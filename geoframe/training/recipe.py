@@ -14,6 +14,7 @@ from geoframe.probeset import ProbeSet
 from geoframe.spec import Spec, later, unkeyed
 from geoframe.training import validators as valid
 from geoframe.training.losses import CrossEntropy, LossSpec
+from geoframe.training.moments import Moment
 from geoframe.training.schedules import SCHEDULES, steps_per_epoch
 
 OPTIMISERS = ("sgd", "adam", "rmsprop")
@@ -61,6 +62,8 @@ class Training(Spec):
         Random changes of each training image in each epoch; see `geoframe.training.augment`.
     loss : LossSpec
         What is minimised: `CrossEntropy()`, `AdversarialL2(epsilon)`, or a subclass of yours.
+    checkpoint_steps : tuple of int
+        Optimiser steps after which the weights are kept too: `log_steps(total)` is a logarithmic schedule.
     variant : str
         What sets this training apart from others, in your words ("random labels"): a label in results and names, not
         part of the key.
@@ -81,6 +84,7 @@ class Training(Spec):
     seed: int = attrs.field(default=0, validator=valid.SEED)
     checkpoints: tuple[int, ...] = attrs.field(default=(), converter=valid.numbers, validator=valid.EPOCHS)
     schedule: str = later(default="constant", validator=valid.one_of(SCHEDULES))
+    checkpoint_steps: tuple[int, ...] = later(default=(), converter=valid.numbers, validator=valid.STEPS)
     augment: str | None = later(default=None, validator=valid.one_of(AUGMENTATIONS, or_none=True))
     loss: LossSpec = later(default=CrossEntropy(), validator=_LOSS)
     variant: str = unkeyed(default="")
@@ -92,6 +96,8 @@ class Training(Spec):
         for epoch in self.checkpoints:
             if not 1 <= epoch <= self.epochs:
                 raise BadInput(f"Training: no checkpoint after epoch {epoch!r}: training has epochs 1 to {self.epochs}")
+        if self.checkpoint_steps:
+            self.check_steps(self.steps)
 
     @cached_property
     def steps_per_epoch(self) -> int | None:
@@ -112,11 +118,37 @@ class Training(Spec):
         """Epochs whose weights are kept, ascending."""
         return tuple(sorted({*self.checkpoints, self.epochs}))
 
-    def check_kept(self, epoch: int) -> None:
-        """Refuse an epoch whose weights aren't kept."""
-        if epoch not in self.kept:
-            kept = ", ".join(map(str, self.kept))
-            raise BadInput(f"training {self.label!r} keeps no epoch {epoch} (it keeps {kept}): add it to checkpoints")
+    @property
+    def moments(self) -> tuple[Moment, ...]:
+        """All moments whose weights are kept."""
+        steps = sorted({*self.checkpoint_steps})
+        return (*map(Moment, self.kept), *(Moment(step, "step") for step in steps))
+
+    def moment_at(self, step: int) -> Moment:
+        """Return the moment after an optimiser step, the end of a kept epoch included; refuse one that isn't kept."""
+        moment = Moment(step, "step")
+        epoch, rest = divmod(step, self.steps_per_epoch or step + 1)
+        if moment not in self.moments and epoch in self.kept and not rest:
+            return Moment(epoch)
+        self.check_kept(moment)
+        return moment
+
+    def check_kept(self, when: int | Moment) -> None:
+        """Refuse an epoch, or another moment, whose weights aren't kept."""
+        moment = Moment.of(when)
+        if moment not in self.moments:
+            if moment.unit == "step" and self.steps is not None and moment.number > self.steps:
+                raise BadInput(f"training {self.label!r} has no {moment}: it ends with step {self.steps}")
+            kept = ", ".join(str(known.number) for known in self.moments if known.unit == moment.unit) or "none"
+            add_to = "checkpoints" if moment.unit == "epoch" else "checkpoint_steps"
+            raise BadInput(f"training {self.label!r} keeps no {moment} (it keeps {kept}): add it to {add_to}")
+
+    def check_steps(self, total: int | None) -> None:
+        """Refuse checkpoints at steps that a training of so many never reaches (None: not known yet)."""
+        for step in self.checkpoint_steps:
+            if step < 1 or (total is not None and step > total):
+                has = "counts steps from 1" if total is None else f"has steps 1 to {total}"
+                raise BadInput(f"Training: no checkpoint after step {step}: training {has}")
 
     @property
     def dataset(self) -> str:

@@ -15,6 +15,7 @@ from torch.nn.parameter import is_lazy
 from geoframe.files import PARTIAL, writing
 from geoframe.spec import array_digest, digest
 from geoframe.training.cache import ELSEWHERE, TrainingCache
+from geoframe.training.moments import Moment
 
 Weights = dict[str, torch.Tensor]
 _SEAL = 16  # bytes
@@ -59,13 +60,16 @@ def weights_digest(weights: Mapping[str, torch.Tensor]) -> str:
     return digest({name: array_digest(tensor) for name, tensor in weights.items()})
 
 
-def read_weights(cache: TrainingCache, epoch: int, like: Mapping[str, torch.Tensor] | None = None) -> Weights | str:
+def read_weights(
+    cache: TrainingCache, when: int | Moment, like: Mapping[str, torch.Tensor] | None = None
+) -> Weights | str:
     """Read a checkpoint that the log names and the files behind the recipe still stand for.
 
     Parameters
     ----------
     cache : TrainingCache
-    epoch : int
+    when : int or Moment
+        The checkpoint's epoch or moment.
     like : mapping of str to tensor, optional
         The state of the model that they are for.
 
@@ -74,11 +78,15 @@ def read_weights(cache: TrainingCache, epoch: int, like: Mapping[str, torch.Tens
     dict of str to torch.Tensor, or str
         The weights, or why what is there doesn't count, "" where there is nothing.
     """
-    outdated = cache.outdated()
-    rows = [row for row in cache.log().get("checkpoints", ()) if row["epoch"] == epoch]
-    path = cache.file(epoch)
-    if outdated or not rows:
-        return outdated
+    outdated, row = cache.outdated(), cache.row(when)
+    return outdated if outdated or row is None else read_row(cache, row, like)
+
+
+def read_row(
+    cache: TrainingCache, row: dict[str, Any], like: Mapping[str, torch.Tensor] | None = None
+) -> Weights | str:
+    """Read the weights of a line of the log, or say why they don't count."""
+    path = cache.folder / cache.file_of(row)
     if not os.path.exists(path):
         return f"{path} is missing"
     try:
@@ -86,7 +94,7 @@ def read_weights(cache: TrainingCache, epoch: int, like: Mapping[str, torch.Tens
         found = weights_digest(weights)
     except Exception:  # of many kinds, whatever the damage
         return f"{path} can't be read"
-    if found != rows[0]["weights"]:
+    if found != row["weights"]:
         return f"{path} holds other weights than those that were trained"
     if like is not None and not fits(weights, like):
         return f"the weights in {path} are of a model with other layers"

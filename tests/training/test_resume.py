@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import geoframe as gf
-from geoframe.training import loop, saved
+from geoframe.training import saved, trainer
 from geoframe.training.cache import TrainingCache
 from geoframe.training.course import Course
 from tests.training.recipes import checkpoint_bytes, digests, small, stop_at, weights, write_net
@@ -178,7 +178,7 @@ def test_a_checkpoint_lost_before_the_state_is_made_again(noisy, elsewhere, monk
 
 
 def test_a_kill_after_the_last_checkpoint_leaves_nothing_for_long(noisy, monkeypatch):
-    monkeypatch.setattr(loop, "remove", lambda path: 1 / 0)
+    monkeypatch.setattr(trainer, "remove", lambda path: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         weights(noisy)
     assert TrainingCache(noisy).resume.exists()

@@ -18,6 +18,7 @@ RECIPES = {
     "cosine": {"schedule": "cosine"},
     "crop-flip": {"augment": "crop-flip"},
     "crop-flip-jitter": {"augment": "crop-flip-jitter"},
+    "steps": {"checkpoint_steps": (1, 4, 5, 9, 12), "batch": 10},
     "adversarial": {"loss": AdversarialL2(0.5, steps=2)},
     "everything": {
         "optimiser": "adam",
@@ -26,6 +27,7 @@ RECIPES = {
         "schedule": "cosine",
         "augment": "crop-flip",
         "loss": AdversarialL2(0.5, steps=2),
+        "checkpoint_steps": (2, 5, 12),
     },
 }
 

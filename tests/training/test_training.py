@@ -142,7 +142,9 @@ def test_the_steps_of_an_encoder():
         "architecture": "mlp",
         "training": "random",
         "dataset": "digits",
+        "variant": "",
         "epoch": 0,
+        "step": 0,
         "seed": 0,
     }
     assert steps["final"].coords["training"] == "digits"
@@ -241,7 +243,7 @@ def test_progress_lines(monkeypatch, capsys):
 
     clock = iter([0.0, 1.0, 3.0, 4.0, 30.0])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
-    shown = progress.TrainingProgress("mlp", 4)
+    shown = progress.TrainingProgress("mlp", 4, 10)
     for epoch in (1, 2, 3, 4):
         shown.epoch(epoch, 0.5)
     lines = capsys.readouterr().err.splitlines()

@@ -1,0 +1,105 @@
+"""What is kept of a training under way: checkpoints, their lines of the log, and the state to go on from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from geoframe.files import remove
+from geoframe.training import saved
+from geoframe.training.cache import TrainingCache
+from geoframe.training.course import Course, State
+from geoframe.training.data import Labelled
+from geoframe.training.moments import Moment
+from geoframe.training.progress import TrainingProgress
+from geoframe.training.scores import scores, tested_on
+
+SETTINGS = ("torch", "threads", "images", "sources")  # with which what is there can be completed with the same bits
+
+
+class Trainer:
+    """Trains, and keeps what is to be kept."""
+
+    def __init__(self, cache: TrainingCache, course: Course, test: Labelled | None, sources: dict[str, str]) -> None:
+        self.cache = cache
+        self.course = course
+        self.test = test
+        self.tested = tested_on(cache.training)
+        self.log: dict[str, Any] = {
+            "recipe": cache.training.identity(),
+            "sources": {**cache.sources(), **sources},  # what changed while it was read has the digest before
+            "torch": str(torch.__version__),  # plain text, as it is read again
+            "threads": torch.get_num_threads(),
+            "images": course.data.digest,
+            "checkpoints": [],
+        }
+
+    def run(self, state: State | None) -> None:
+        """Train until no checkpoint is missing."""
+        training, course = self.cache.training, self.course
+        self.log["checkpoints"] = self._sound_rows()
+        if state is not None and self._continues(state):
+            course.restore(state["course"])
+            TrainingProgress.say(f"training {training.label}: goes on after epoch {course.done} of {training.epochs}")
+        elif self.cache.resume.exists():
+            TrainingProgress.say(f"training {training.label}: starts again, what was kept of it can't be continued")
+        self.cache.write_log(self.log)
+        progress = TrainingProgress(training.label, training.epochs, course.per_epoch, course.steps)
+        course.after_step = lambda loss: self._after_step(loss, progress)
+        while self._missing():
+            loss = course.epoch()
+            if course.done in training.kept:
+                self._keep(Moment(course.done), loss)
+            if self._missing():
+                saved.write(self.cache.resume, self._state(), sealed=True)
+            progress.epoch(course.done, loss)
+        remove(self.cache.resume)
+
+    def _after_step(self, loss: float, progress: TrainingProgress) -> None:
+        moment = Moment(self.course.steps, "step")
+        if moment.number in self.cache.training.checkpoint_steps:
+            self.course.check_weights()
+            self._keep(moment, loss)
+        progress.step(self.course.steps, loss)
+
+    def _missing(self) -> list[Moment]:
+        there = {self.cache.file_of(row) for row in self.log["checkpoints"]}
+        return [moment for moment in self.cache.training.moments if moment.file not in there]
+
+    def _sound_rows(self) -> list[dict[str, Any]]:
+        """What an earlier training left, if this one gives the same bits: only what is missing is made again."""
+        before = self.cache.log()
+        if any(before.get(name) != self.log[name] for name in SETTINGS):
+            return []
+        like = self.course.module.state_dict()
+        return [row for row in before["checkpoints"] if not isinstance(saved.read_row(self.cache, row, like), str)]
+
+    def _state(self) -> State:
+        settings = {name: self.log[name] for name in SETTINGS}
+        return {"training": self.cache.training.key, "settings": settings, "course": self.course.state()}
+
+    def _continues(self, state: State) -> bool:
+        """Whether a state is of the same files, settings and layers, and no checkpoint before it is missing."""
+        same = state["settings"] == {name: self.log[name] for name in SETTINGS}
+        same = same and saved.fits(state["course"]["model"], self.course.module.state_dict())
+        first = min((moment.steps(self.course.per_epoch) for moment in self._missing()), default=0)
+        return same and first > state["course"]["epoch"] * self.course.per_epoch
+
+    def _keep(self, moment: Moment, loss: float) -> None:
+        """Write a checkpoint, then its line of the log."""
+        module, per_epoch = self.course.module.eval(), self.course.per_epoch
+        weights = module.state_dict()
+        saved.write(self.cache.file(moment), weights)
+        row = {
+            "epoch": moment.epochs(per_epoch),
+            "step": moment.steps(per_epoch),
+            "file": moment.file,
+            "loss": loss,
+            **scores(self.tested, module, self.course.data, self.test),
+            "weights": saved.weights_digest(weights),
+        }
+        rows = [other for other in self.log["checkpoints"] if self.cache.file_of(other) != moment.file]
+        self.log["checkpoints"] = sorted([*rows, row], key=lambda each: (each["epoch"], self.cache.file_of(each)))
+        self.cache.write_log(self.log)
+        module.train()
