@@ -30,10 +30,10 @@ class Training(Spec):
 
     Equal recipes give equal bits on the same machine with the same torch and number of threads: initial weights and
     what is random in the model (dropout) come from `seed`; the order of the data, the augmentation and what the loss
-    draws come from generators of their own, so that none of them changes the others. Another
-    number of threads, or another processor, may change last bits, which training amplifies: the threads are recorded,
-    and an interrupted training goes on with as many. Training runs on the CPU, in float32. It is done again where files
-    behind the model or the data have changed.
+    draws come from generators of their own, so that none of them changes the others. Another number of threads, or
+    another processor, may change last bits, which training amplifies: the threads are recorded, and an interrupted
+    training goes on with as many. Training runs on the CPU, in float32. It is done again where files behind the model
+    or the data have changed. `training_curve` tells loss and accuracy at each checkpoint.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Training(Spec):
     data : ProbeSet
         Labelled training images, held in memory.
     test : ProbeSet or None
-        Labelled images on which each checkpoint's accuracy is told too.
+        Labelled images on which each checkpoint's loss and accuracy are told too; not part of the key.
     optimiser : {"sgd", "adam", "rmsprop"}
         torch's, with torch's other defaults. Adam has no momentum to set.
     lr, momentum, weight_decay : float
@@ -50,20 +50,21 @@ class Training(Spec):
     schedule : {"constant", "cosine"}
         Cosine: from `lr` to zero, per step over all steps (*Beyond Local Linearity*, A.2: lr 0.1, momentum 0.9,
         decay 5e-4, batches of 128, 100 epochs).
+    augment : {"crop-flip", "crop-flip-jitter"} or None
+        Random changes of each training image in each epoch; see `geoframe.training.augment`.
+    loss : LossSpec
+        What is minimised: `CrossEntropy()`, `AdversarialL2(epsilon)`, or a subclass of yours.
     batch : int
         Images a step; the last, smaller batch of an epoch is used, unless it is a single image, of which batch
         normalisation knows no variance. The paper gives no batch size; ours.
     epochs : int
     seed : int
-        Of the initial weights and of the order of the data.
+        Of the initial weights, and of all that is random in training.
     checkpoints : tuple of int
         Epochs after which the weights are kept, beside the last one.
-    augment : {"crop-flip", "crop-flip-jitter"} or None
-        Random changes of each training image in each epoch; see `geoframe.training.augment`.
-    loss : LossSpec
-        What is minimised: `CrossEntropy()`, `AdversarialL2(epsilon)`, or a subclass of yours.
     checkpoint_steps : tuple of int
-        Optimiser steps after which the weights are kept too: `log_steps(total)` is a logarithmic schedule.
+        Optimiser steps after which the weights are kept too: `log_steps(total)` is a logarithmic schedule. Beyond the
+        last step is refused, before training where the number of images is known early.
     variant : str
         What sets this training apart from others, in your words ("random labels"): a label in results and names, not
         part of the key.
@@ -79,14 +80,14 @@ class Training(Spec):
     lr: float = attrs.field(default=1e-2, converter=valid.decimal, validator=valid.RATE)
     momentum: float = attrs.field(default=0.0, converter=valid.decimal, validator=valid.SHARE)
     weight_decay: float = attrs.field(default=0.0, converter=valid.decimal, validator=valid.SHARE)
+    schedule: str = later(default="constant", validator=valid.one_of(SCHEDULES))
+    augment: str | None = later(default=None, validator=valid.one_of(AUGMENTATIONS, or_none=True))
+    loss: LossSpec = later(default=CrossEntropy(), validator=_LOSS)
     batch: int = attrs.field(default=64, validator=valid.COUNT)
     epochs: int = attrs.field(default=30, validator=valid.COUNT)
     seed: int = attrs.field(default=0, validator=valid.SEED)
     checkpoints: tuple[int, ...] = attrs.field(default=(), converter=valid.numbers, validator=valid.EPOCHS)
-    schedule: str = later(default="constant", validator=valid.one_of(SCHEDULES))
     checkpoint_steps: tuple[int, ...] = later(default=(), converter=valid.numbers, validator=valid.STEPS)
-    augment: str | None = later(default=None, validator=valid.one_of(AUGMENTATIONS, or_none=True))
-    loss: LossSpec = later(default=CrossEntropy(), validator=_LOSS)
     variant: str = unkeyed(default="")
 
     def __attrs_post_init__(self) -> None:
