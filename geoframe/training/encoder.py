@@ -79,8 +79,9 @@ class TrainedEncoder(ModelEncoder):
     def default_name(self) -> str:
         """Name like mlp-mnist, mlp-mnist-random, mlp-mnist-epoch1, mlp-mnist-step391."""
         known = {None: "-random", Moment(self.training.epochs): ""}
-        at_epoch = f"-epoch{self.epoch}" if self.at_step is None else f"-step{self.at_step}"
-        return self.training.label + known.get(self.moment, at_epoch)
+        if self.at_step:
+            return f"{self.training.label}-step{self.at_step}"
+        return self.training.label + known.get(self.moment, f"-epoch{self.epoch}")
 
     @property
     def coords(self) -> dict[str, Coord]:

@@ -12,12 +12,20 @@ FIRST, EVERY = 2.0, 15.0  # seconds before the first line, and between lines
 
 
 class TrainingProgress:
-    """Told of each step and of each epoch's end; the steps `before` were done by an earlier run."""
+    """Told of each step, of each epoch's end, and of the time that each of so many `checkpoints` takes.
 
-    def __init__(self, label: str, epochs: int, per_epoch: int, before: int = 0) -> None:
+    The steps `before` were done by an earlier run.
+    """
+
+    def __init__(self, label: str, epochs: int, per_epoch: int, before: int = 0, checkpoints: int = 0) -> None:
         self.label, self.epochs, self.per_epoch, self.before = label, epochs, per_epoch, before
+        self._checkpoints, self._keeping = checkpoints, list[float]()
         self._since = time.monotonic()
         self._last = self._since + FIRST - EVERY
+
+    def kept(self, seconds: float) -> None:
+        """Count a checkpoint; a logarithmic schedule has most of them early, so they are timed apart."""
+        self._keeping.append(seconds)
 
     def step(self, done: int, loss: float) -> None:
         """Print a line within a long epoch if one is due."""
@@ -37,9 +45,13 @@ class TrainingProgress:
         self._last = now
         from geoframe.estimate import readable_time
 
-        seconds = spent / (done - self.before) * (total - done)
-        left = f", about {readable_time(seconds)} left" if done < total else ""
+        left = f", about {readable_time(self._left(spent, done, total))} left" if done < total else ""
         self.say(f"training {self.label}: {where}, loss {loss:.3g}{left}")
+
+    def _left(self, spent: float, done: int, total: int) -> float:
+        keeping, kept = sum(self._keeping), len(self._keeping)
+        steps = (spent - keeping) / (done - self.before) * (total - done)
+        return steps + keeping / max(1, kept) * max(0, self._checkpoints - kept)
 
     @staticmethod
     def say(line: str) -> None:

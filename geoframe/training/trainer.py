@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import torch
@@ -45,12 +46,13 @@ class Trainer:
         elif self.cache.resume.exists():
             TrainingProgress.say(f"training {training.label}: starts again, what was kept of it can't be continued")
         self.cache.write_log(self.log)
-        progress = TrainingProgress(training.label, training.epochs, course.per_epoch, course.steps)
+        to_keep = sum(moment.steps(course.per_epoch) > course.steps for moment in training.moments)
+        progress = TrainingProgress(training.label, training.epochs, course.per_epoch, course.steps, to_keep)
         course.after_step = lambda loss: self._after_step(loss, progress)
         while self._missing():
             loss = course.epoch()
             if course.done in training.kept:
-                self._keep(Moment(course.done), loss)
+                self._keep(Moment(course.done), loss, progress)
             if self._missing():
                 saved.write(self.cache.resume, self._state(), sealed=True)
             progress.epoch(course.done, loss)
@@ -60,7 +62,7 @@ class Trainer:
         moment = Moment(self.course.steps, "step")
         if moment.number in self.cache.training.checkpoint_steps:
             self.course.check_weights()
-            self._keep(moment, loss)
+            self._keep(moment, loss, progress)
         progress.step(self.course.steps, loss)
 
     def _missing(self) -> list[Moment]:
@@ -86,8 +88,9 @@ class Trainer:
         first = min((moment.steps(self.course.per_epoch) for moment in self._missing()), default=0)
         return same and first > state["course"]["epoch"] * self.course.per_epoch
 
-    def _keep(self, moment: Moment, loss: float) -> None:
+    def _keep(self, moment: Moment, loss: float, progress: TrainingProgress) -> None:
         """Write a checkpoint, then its line of the log."""
+        start = time.monotonic()
         module, per_epoch = self.course.module.eval(), self.course.per_epoch
         weights = module.state_dict()
         saved.write(self.cache.file(moment), weights)
@@ -103,3 +106,4 @@ class Trainer:
         self.log["checkpoints"] = sorted([*rows, row], key=lambda each: (each["epoch"], self.cache.file_of(each)))
         self.cache.write_log(self.log)
         module.train()
+        progress.kept(time.monotonic() - start)

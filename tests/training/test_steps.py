@@ -94,7 +94,7 @@ def test_names_and_coordinates(model):
     training = recipe(model, variant="Random labels", name=None)
     encoders = [gf.TrainedEncoder(training, at_step=step) for step in (0, 1, 7, 10, 15, 20)]
     assert [encoder.label for encoder in encoders] == [
-        f"net-digits-random-labels{end}" for end in ("-random", "-step1", "-step7", "-step10", "-step15", "")
+        f"net-digits-random-labels{end}" for end in ("-random", "-step1", "-step7", "-step10", "-step15", "-step20")
     ]
     found = [(encoder.coords["step"], encoder.coords["epoch"]) for encoder in encoders]
     assert found == [(0, 0), (1, 0.2), (7, 1.4), (10, 2), (15, 3), (20, 4)]
@@ -219,6 +219,18 @@ def test_long_epochs_tell_their_steps(monkeypatch, capsys):
         "training net: epoch 2 of 2, step 491 of 782, loss 0.5, about 58 s left",
         "training net: epoch 2 of 2, loss 0.25",
     ]
+
+
+def test_the_time_left_counts_checkpoints_apart(monkeypatch, capsys):
+    from geoframe.training import progress
+
+    clock = iter([0.0, 20.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    shown = progress.TrainingProgress("net", 1, 100, checkpoints=4)
+    for _ in range(3):
+        shown.kept(5.0)
+    shown.step(10, 0.5)
+    assert capsys.readouterr().err == "training net: epoch 1 of 1, step 10 of 100, loss 0.5, about 50 s left\n"
 
 
 def test_the_file_names_sort_by_time():
