@@ -53,8 +53,8 @@ def vgg16(classes: int = 10, width: float = 1.0) -> nn.Sequential:
     """VGG-16 with batch normalisation and one linear layer: 14,728,266 parameters at 10 classes and `width=1`.
 
     torchvision's `vgg16_bn` up to its last pooling, which leaves one pixel of a 32×32 image, with its initialisation;
-    the two hidden layers of 4096, made for 224×224 images, are left out, so Φ has 512 numbers. A plain chain of layers:
-    rays through it can be searched exactly.
+    the two hidden layers of 4096, made for 224×224 images, are left out, so Φ has 512 numbers. A plain chain of layers,
+    which the exact search reads too, but so deep that only its step search is quick.
 
     Parameters
     ----------
