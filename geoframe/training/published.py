@@ -4,24 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from geoframe.encoders.factory import FactoryEncoder
-from geoframe.errors import UnknownName, did_you_mean
+from geoframe.models.published import digits_model, mnist_model
 from geoframe.probesets.digits import Digits
 from geoframe.probesets.torchvision import TorchvisionSet
 from geoframe.training.encoder import TrainedEncoder
 from geoframe.training.recipe import Training
-
-FACTORIES = {"mlp": "geoframe.models.small:mlp", "cnn": "geoframe.models.small:cnn"}
-DIGITS_KWARGS: dict[str, dict[str, Any]] = {
-    "mlp": {"inputs": 64, "widths": (128, 64)},
-    "cnn": {"size": 8, "widths": (16, 32), "hidden": 64},
-}
-
-
-def _factory(architecture: str) -> str:
-    if architecture not in FACTORIES:
-        raise UnknownName(f"no architecture {architecture!r}{did_you_mean(str(architecture), FACTORIES)}")
-    return FACTORIES[architecture]
 
 
 def mnist_training(architecture: str, dataset: str = "MNIST", *, epochs: int = 30, **changes: Any) -> Training:
@@ -30,7 +17,7 @@ def mnist_training(architecture: str, dataset: str = "MNIST", *, epochs: int = 3
     Parameters
     ----------
     architecture : str
-        "mlp" (784–1024–512–10, A.2) or "cnn" (ours).
+        "mlp" (784–1024–512–10, A.2), "cnn" (ours) or "vit" (patches of 7×7, 64 dimensions, A.2; the rest is ours).
     dataset : str
         MNIST or FashionMNIST.
     epochs : int
@@ -38,7 +25,7 @@ def mnist_training(architecture: str, dataset: str = "MNIST", *, epochs: int = 3
         Other fields of `Training`.
     """
     return Training(
-        model=FactoryEncoder(_factory(architecture), input_shape=(1, 28, 28), mean=0.5, std=0.5),
+        model=mnist_model(architecture),
         data=TorchvisionSet(dataset, split="train"),
         test=TorchvisionSet(dataset),
         epochs=epochs,
@@ -49,9 +36,7 @@ def mnist_training(architecture: str, dataset: str = "MNIST", *, epochs: int = 3
 def digits_training(architecture: str, *, epochs: int = 40, **changes: Any) -> Training:
     """Ours, for runs offline: 1197 digits of 8×8, smaller networks, batches of 32, learning rate 0.05."""
     return Training(
-        model=FactoryEncoder(
-            _factory(architecture), kwargs=DIGITS_KWARGS[architecture], input_shape=(1, 8, 8), mean=0.5, std=0.5
-        ),
+        model=digits_model(architecture),
         data=Digits(split="train"),
         test=Digits(),
         epochs=epochs,
