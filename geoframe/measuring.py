@@ -25,6 +25,8 @@ from geoframe.probeset import Images, ProbeSet
 from geoframe.references import forget_changed
 from geoframe.tuning import Derivative, tuned_batch, tuned_bfloat16, tuned_derivative
 
+BLOCK_PASSES = 50_000  # planned for a block at most, unless it is one call: what an interruption may lose
+
 
 @attrs.frozen(kw_only=True)
 class Settings:
@@ -119,9 +121,16 @@ def check_needs(probe: Probe, encoder: LoadedEncoder, images: Images) -> None:
         raise BadInput(f"{type(probe).__name__} needs labels, but the images have none: give the probe set labels")
 
 
-def blocks(probe: Probe, n_images: int) -> list[tuple[int, int]]:
-    """Split a cell into blocks of images, each stored when it is done; results don't depend on the split."""
+def blocks(probe: Probe, n_images: int, encoder: LoadedEncoder | None = None) -> list[tuple[int, int]]:
+    """Split a cell into blocks of images, each stored when it is done; results don't depend on the split.
+
+    A block has `images_per_block` images, or as many as `BLOCK_PASSES` planned passes of an encoder allow where these
+    are fewer. Not where calls are as large as the encoder's batches: they would be padded.
+    """
     size = n_images if probe.per == "set" else probe.images_per_block
+    if encoder is not None and probe.per != "set" and probe.images_per_call is not None:
+        calls = int(BLOCK_PASSES / max(_planned(probe, encoder, probe.images_per_call), 1.0))
+        size = min(size, max(1, calls) * probe.images_per_call)
     return [(start, min(start + size, n_images)) for start in range(0, n_images, max(1, size))]
 
 
@@ -196,7 +205,8 @@ def measure(
     loaded.micro_batch = settings.micro_batch
     loaded.preflight(data.pixels)
     with pass_bar(loaded, _planned(probe, loaded, len(data))):
-        parts = [measure_block(probe, loaded, data, start, stop, settings) for start, stop in blocks(probe, len(data))]
+        split = blocks(probe, len(data), loaded)
+        parts = [measure_block(probe, loaded, data, start, stop, settings) for start, stop in split]
     return concat_blocks(parts).assign_attrs(encoder=encoder.label, probeset=images.label)
 
 

@@ -75,6 +75,9 @@ class Batch:
 class Probe(Spec):
     """One measurement. A subclass declares `version` and `outputs`, and implements `measure`.
 
+    `images_per_block` images are stored at a time, or fewer where `images_per_call` is given and each takes many of
+    the planned passes (see `geoframe.measuring.blocks`).
+
     The base does batching, device, precision, seeds, labelling, checks and storage. Change `version`
     whenever the numbers change.
 

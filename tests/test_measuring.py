@@ -72,6 +72,41 @@ def measured(probe: gf.Probe, images: Images, micro_batch: int = 8) -> xr.Datase
     return measuring.concat_blocks(parts)
 
 
+@attrs.frozen(kw_only=True)
+class Dear(Jittered):
+    """One image a call, each planned as many passes."""
+
+    images_per_call = 1
+    passes: float = 1.0
+
+    def forward_passes(self) -> float:
+        return self.passes
+
+
+@pytest.mark.parametrize(
+    ("passes", "want"), [(1, [4, 4, 2]), (20_000, [2] * 5), (1e6, [1] * 10), (0, [4, 4, 2]), (float("inf"), [1] * 10)]
+)
+def test_dear_images_are_stored_a_few_at_a_time(passes: float, want: list[int]) -> None:
+    found = measuring.blocks(Dear(passes=passes), 10, loaded(relu_net()))
+    assert [stop - start for start, stop in found] == want
+    assert (found[0][0], found[-1][1]) == (0, 10)
+
+
+def test_calls_as_large_as_a_batch_are_not_split_and_sets_never_are() -> None:
+    encoder = loaded(relu_net())
+    assert measuring.blocks(Jittered(), 10, encoder) == measuring.blocks(Jittered(), 10) == [(0, 4), (4, 8), (8, 10)]
+    assert measuring.blocks(Spread(), 10, encoder) == [(0, 10)]
+
+
+def test_results_do_not_depend_on_the_blocks() -> None:
+    images = some_images(5)
+    probe, encoder = Dear(), loaded(relu_net())
+    chosen = measuring.choose_settings(encoder)
+    whole = measuring.measure_block(probe, encoder, images, 0, 5, chosen)
+    parts = [measuring.measure_block(probe, encoder, images, start, start + 1, chosen) for start in range(5)]
+    xr.testing.assert_identical(measuring.concat_blocks(parts), whole)
+
+
 def test_the_smallest_probe() -> None:
     images = some_images(5)
     found = measured(FeatureNorm(), images)

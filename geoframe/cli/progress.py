@@ -18,10 +18,14 @@ def progress_for(screen: Console) -> Progress:
 
 
 STEP, QUIET = 0.1, 10.0  # share of the plan, and seconds, between lines that only say how far a run is
+SILENT = 60.0  # seconds after which one is due whatever the share
 
 
 class LineProgress(Progress):
-    """A line for each finished cell, and for each tenth of a long run, with the time left; no control codes."""
+    """A line for each finished cell, and for each tenth or minute of a long run, with the time left.
+
+    No control codes.
+    """
 
     def __init__(self, screen: Console) -> None:
         self.screen = screen
@@ -42,10 +46,11 @@ class LineProgress(Progress):
         """Count passes; say now and then how far they are."""
         self._done += passes
         now = time.monotonic()
-        worth_it = self._done < self._passes and self._done - self._told >= STEP * self._passes
-        if worth_it and now - self._at >= QUIET:
+        quiet, tenth = now - self._at, self._done - self._told >= STEP * self._passes
+        if self._done < self._passes and (quiet >= SILENT or (tenth and quiet >= QUIET)):
             self._told, self._at = self._done, now
-            share = f"{self._done / self._passes:.0%}"
+            percent = 100 * self._done / self._passes
+            share = f"{percent:.0f}%" if percent >= 10 else f"{percent:.2g}%"
             self.say(f"[{self._ended + 1}/{self._cells}] {share} of all{self._left(now - self._since)}")
 
     def started(self, cell: Cell) -> None:

@@ -119,7 +119,7 @@ def _record(job: Job, loaded: LoadedEncoder, images: Images, settings: Settings)
         names=cell.names,
         identity=cell.identity(),
         settings=settings.to_json(),
-        blocks=job.record.blocks if job.record else blocks(cell.probe, len(images)),
+        blocks=job.record.blocks if job.record else blocks(cell.probe, len(images), loaded),
         encoder_digest=loaded.digest,
         images_digest=images.digest,
         sources=Sources().of(cell.parts),

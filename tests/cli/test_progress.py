@@ -52,6 +52,19 @@ def test_long_runs_say_how_far_they_are_at_each_tenth_at_most(monkeypatch):
     assert len(lines) == 10
 
 
+def test_slow_runs_say_how_far_they_are_each_minute(monkeypatch):
+    out, now = io.StringIO(), [0.0]
+    monkeypatch.setattr("geoframe.cli.progress.time.monotonic", lambda: now[0])
+    progress = LineProgress(Console(file=out, width=200))
+    progress.begin(1000, 1)
+    progress.started(CELL)
+    for _ in range(13):
+        now[0] += 15.0
+        progress.advance(1)
+    _, *lines = out.getvalue().splitlines()
+    assert [line.split(";")[0] for line in lines] == [f"[1/1] {share}% of all" for share in ("0.4", "0.8", "1.2")]
+
+
 def test_short_runs_do_not(monkeypatch):
     out = io.StringIO()
     progress = LineProgress(Console(file=out, width=200))
