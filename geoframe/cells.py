@@ -49,6 +49,8 @@ class Record:
         The split into images start…stop−1.
     encoder_digest, images_digest : str
         Digests of the weights and pixels that were really loaded.
+    input_shape : tuple of int
+        Shape of the images (channel, height, width); () in records of former versions.
     sources : dict of str to str
         Cheap digests of the files that encoder, probe set and the specs nested in all three came from, by path.
     """
@@ -60,6 +62,7 @@ class Record:
     blocks: list[tuple[int, int]] = attrs.field(converter=_pairs)
     encoder_digest: str
     images_digest: str
+    input_shape: tuple[int, ...] = attrs.field(default=(), converter=tuple)
     sources: dict[str, str] = attrs.field(factory=dict, validator=attrs.validators.instance_of(dict))
 
     @property

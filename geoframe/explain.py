@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from geoframe.agreement import outdated
 from geoframe.cells import CellStore, Record
 from geoframe.engines.engine import Job
 from geoframe.errors import StoreConflict
@@ -43,9 +44,10 @@ class Decision:
 
 def decide(plan: Plan, cells: CellStore) -> list[Decision]:
     """Compare a plan with what is stored; reads no data and loads nothing."""
-    keys, sources = plan.unique(), Sources()
-    strangers = [record for record in cells.records() if record.key not in keys]
-    return [_decide(cell, cells, strangers, sources) for cell in keys.values()]
+    keys, sources, records = plan.unique(), Sources(), list(cells.records())
+    strangers = [record for record in records if record.key not in keys]
+    mixed = outdated(records)
+    return [_decide(cell, cells, strangers, sources, mixed.get(cell.key, "")) for cell in keys.values()]
 
 
 def refuse_mixing(decisions: list[Decision], device: str, device_name: str, torch: str) -> None:
@@ -68,15 +70,15 @@ def refuse_mixing(decisions: list[Decision], device: str, device_name: str, torc
                 )
 
 
-def _decide(cell: Cell, cells: CellStore, strangers: list[Record], sources: Sources) -> Decision:
+def _decide(cell: Cell, cells: CellStore, strangers: list[Record], sources: Sources, mixed: str) -> Decision:
     record = cells.record(cell.key)
     failure = cells.failure(cell.key)
     failed = f"failed before: {failure.cause}" if failure else ""
     if record is None:
         return Decision(Job(cell), failed or _changed(cell, strangers) or "new")
-    outdated = sources.changed(cell.parts, record.sources)
-    if outdated:
-        return Decision(Job(cell), outdated, stale=True)
+    stale = sources.changed(cell.parts, record.sources) or mixed
+    if stale:
+        return Decision(Job(cell), stale, stale=True)
     job = Job(cell, record, cells.done(record))
     if job.complete:
         return Decision(job, "finished before")

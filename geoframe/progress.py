@@ -14,6 +14,9 @@ class Progress:
     def more(self, passes: float) -> None:
         """A cell turned out to need more passes than was planned; or fewer, below 0: it failed."""
 
+    def more_cells(self, cells: int) -> None:
+        """So many cells that counted as finished have to be computed again."""
+
     def started(self, cell: Cell) -> None:
         """A cell starts."""
 

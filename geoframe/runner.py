@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from geoframe.agreement import outdated
 from geoframe.cells import CellStore, Failure
-from geoframe.engines.engine import BlockDone, Event, Failed, Finished, Outdated, Started
+from geoframe.engines.engine import BlockDone, Event, Failed, Finished, Job, Outdated, Started
 from geoframe.explain import Decision, decide, refuse_mixing
 from geoframe.loading import FoundStudy, find_study
 from geoframe.plan import Cell, Plan
@@ -136,6 +137,7 @@ class Runner:
         self.log = RunLog(folder)
         self._since: dict[str, float] = {}
         self._left: dict[str, float] = {}  # planned passes of each cell that are not done
+        self._waiting: set[str] = set()  # cells that the progress counts and that haven't ended
         self._current = ""
 
     def prepare(self, found: FoundStudy) -> None:
@@ -159,14 +161,30 @@ class Runner:
         if not missing:
             return
         self._left = {decision.job.cell.key: decision.passes_left() or 0.0 for decision in missing}
+        self._waiting = {*self._left}
         self.progress.begin(sum(self._left.values()), len(missing))
         for decision in missing:
             if decision.stale:
                 self.cells.clear(decision.job.cell.key)
-            if decision.damaged:
+            if decision.damaged or decision.stale:
                 self.progress.say(f"{decision.job.cell.label}: computed again, {decision.reason}")
-        for event in self._engine().run([decision.job for decision in self.report.decisions]):
-            self._handle(event)
+        self._run([decision.job for decision in self.report.decisions])
+        self._run(self._disagreeing())
+
+    def _run(self, jobs: list[Job]) -> None:
+        if not all(job.complete for job in jobs):
+            for event in self._engine().run(jobs):
+                self._handle(event)
+
+    def _disagreeing(self) -> list[Job]:
+        """Restart cells that can't stand beside what was measured since: files may have changed without a trace."""
+        mixed = outdated(self.cells.records())
+        jobs = [decision.job for decision in self.report.decisions if decision.job.complete]
+        for job in jobs:
+            if job.cell.key in mixed:
+                job.restart()
+                self._handle(Outdated(job, mixed[job.cell.key]))
+        return jobs
 
     def publish(self) -> None:
         """Publish what is finished, and draw the figures from it."""
@@ -200,17 +218,28 @@ class Runner:
         self._left[key] = self._left.get(key, 0.0) + passes
         self.progress.more(passes)
 
+    def _wait_for(self, cell: Cell) -> None:
+        """Count a cell that is computed again as a whole."""
+        if cell.key not in self._waiting:
+            self._waiting.add(cell.key)
+            self._left.pop(cell.key, None)
+            self.progress.more_cells(1)
+        if (passes := cell.passes()) is not None:
+            self._more(cell.key, passes - self._left.get(cell.key, 0.0))
+
     def _handle(self, event: Event) -> None:
         cell = event.job.cell
         if isinstance(event, Outdated):
             self.cells.clear(cell.key)
             self.progress.say(f"{cell.label}: computed again, {event.reason}")
+            self._wait_for(cell)
         elif isinstance(event, Started):
             self._since[cell.key], self._current = time.monotonic(), cell.key
             self.cells.start(event.record)
             self.progress.started(cell)
             if cell.passes() is None:
-                self._more(cell.key, cell.passes(event.record.n_images) or 0.0)
+                count = sum(stop - start for start, stop in event.record.missing(event.job.done))
+                self._more(cell.key, (cell.passes(count) or 0.0) - self._left.get(cell.key, 0.0))
         elif isinstance(event, BlockDone):
             self.cells.write(cell.key, event.start, event.dataset)
         elif isinstance(event, Finished):
@@ -228,5 +257,6 @@ class Runner:
     def _end(self, cell: Cell, failure: Failure | None = None) -> None:
         seconds = time.monotonic() - self._since.get(cell.key, time.monotonic())
         cause = failure.cause if failure else ""
+        self._waiting.discard(cell.key)
         self.log.ended(cell, seconds, cause)
         self.progress.ended(cell, seconds, cause)

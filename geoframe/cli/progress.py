@@ -20,6 +20,8 @@ def progress_for(screen: Console) -> Progress:
 STEP, QUIET = 0.1, 10.0  # share of the plan, and seconds, between lines that only say how far a run is
 SILENT = 60.0  # seconds after which one is due whatever the share
 
+SHORTEST = 0.05  # seconds left that are worth telling: less reads as 0.0 s
+
 
 class LineProgress(Progress):
     """A line for each finished cell, and for each tenth or minute of a long run, with the time left.
@@ -41,6 +43,10 @@ class LineProgress(Progress):
     def more(self, passes: float) -> None:
         """Add to what is planned, or take away."""
         self._passes += passes
+
+    def more_cells(self, cells: int) -> None:
+        """Add to the cells that are planned."""
+        self._cells += cells
 
     def advance(self, passes: float) -> None:
         """Count passes; say now and then how far they are."""
@@ -74,7 +80,8 @@ class LineProgress(Progress):
         if not self._done or self._ended >= self._cells:
             return ""
         measuring = self._measuring + in_cell
-        return f"; about {readable_time(measuring * max(0.0, self._passes / self._done - 1))} left"
+        seconds = measuring * max(0.0, self._passes / self._done - 1)
+        return f"; about {readable_time(seconds)} left" if seconds >= SHORTEST else ""
 
 
 class BarProgress(LineProgress):

@@ -122,6 +122,7 @@ def _record(job: Job, loaded: LoadedEncoder, images: Images, settings: Settings)
         blocks=job.record.blocks if job.record else blocks(cell.probe, len(images), loaded),
         encoder_digest=loaded.digest,
         images_digest=images.digest,
+        input_shape=loaded.input_shape,
         sources=Sources().of(cell.parts),
     )
 

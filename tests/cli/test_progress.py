@@ -88,3 +88,18 @@ def test_bars_show_the_cell_the_passes_and_the_time_left(monkeypatch):
 
 def test_a_run_that_ends_before_it_began_leaves_no_bar():
     BarProgress(Console(file=io.StringIO(), force_terminal=True)).end()
+
+
+def test_cells_that_are_computed_again_count_and_no_time_left_is_not_said():
+    out = io.StringIO()
+    progress = LineProgress(Console(file=out, width=200))
+    progress.begin(3, 1)
+    progress.more_cells(1)
+    progress.started(CELL)
+    progress.advance(3)
+    progress.ended(CELL, 1.5)
+    progress.ended(CELL, 1.5)
+    assert out.getvalue().splitlines()[1:] == [
+        "[1/2] a × dots × norm: done in 1.5 s",
+        "[2/2] a × dots × norm: done in 1.5 s",
+    ]
