@@ -151,6 +151,7 @@ def measure_block(
         settings.bfloat16,
     )
     with exact_numerics(), threads(settings.threads):
+        probe.check_inputs(encoder, images)
         parts = [
             _call(probe, encoder, images, first, min(first + step, stop), step)
             for step in [_call_size(probe, settings, stop - start)]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from geoframe.encoder import Shape
     from geoframe.loaded import LoadedEncoder
-    from geoframe.probeset import ProbeSet
+    from geoframe.probeset import Images, ProbeSet
 
 P = TypeVar("P", bound="Probe")
 
@@ -106,6 +106,9 @@ class Probe(Spec):
             `per = "set"`.
         """
         raise NotImplementedError(f"{type(self).__name__} does not implement measure()")
+
+    def check_inputs(self, encoder: LoadedEncoder, images: Images) -> None:
+        """Refuse, by `BadInput`, a whole set of images with which nothing could be measured; called for each block."""
 
     def coords(self) -> Mapping[str, Sequence[Any]]:
         """Coordinates of the outputs' own dimensions; a dimension left out is numbered from 0."""

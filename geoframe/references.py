@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import attrs
 import torch
 
+from geoframe.class_checks import check_reference
 from geoframe.errors import BadInput
 from geoframe.sources import source_of
 
@@ -81,14 +82,16 @@ def references_for(probe: str, reference: ProbeSet | None, encoder: LoadedEncode
     Raises
     ------
     BadInput
-        Where neither is known.
+        Where neither is known, or no image of it has a class of the encoder.
     """
     chosen = reference or encoder.training_set
     if chosen is None:
         raise BadInput(
             f"{probe}: encoder {encoder.label!r} doesn't say what it was trained on: give the probe a reference="
         )
-    return references_of(probe, chosen, encoder.input_shape)
+    found = references_of(probe, chosen, encoder.input_shape)
+    check_reference(probe, encoder, chosen.label, found.pools)
+    return found
 
 
 def same_class(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import torch
 
     from geoframe.loaded import LoadedEncoder
+    from geoframe.probeset import Images
 
 DRAWS = 100  # random vectors that a baseline is averaged over
 
@@ -31,9 +32,9 @@ class AlignmentProbe(Probe):
     Attributes
     ----------
     vectors : {"loss_gradient", "difference"}
-        ∇_x of the cross-entropy of the image with its label, or with the predicted class where there is no label; or
-        the differences to reference images of the class predicted for the image, as in coverage (the paper doesn't
-        say which pairs it takes).
+        ∇_x of the cross-entropy of the image with its label, or with the predicted class where there is no label or one
+        that is no class of the encoder (labels that are all none are refused); or the differences to reference images
+        of the class predicted for the image, as in coverage (the paper doesn't say which pairs it takes).
     reference : ProbeSet or None
         Labelled images, for differences. None: those that a `TrainedEncoder` was trained on.
     n_reference : int
@@ -99,6 +100,13 @@ class AlignmentProbe(Probe):
         from geoframe.probesets.digits import Digits
 
         return self.evolve(reference=Digits(split="train"), n_reference=2)
+
+    def check_inputs(self, encoder: LoadedEncoder, images: Images) -> None:
+        """Refuse labels that are all no classes of the encoder."""
+        from geoframe.class_checks import check_labels
+
+        if self.vectors == "loss_gradient":
+            check_labels(type(self).__name__, encoder, images)
 
     def measure(self, encoder: LoadedEncoder, batch: Batch) -> Mapping[str, Any]:
         """Measure one image; see `Probe.measure`."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from geoframe.geometry.bounds import RayBounds
     from geoframe.loaded import LoadedEncoder
+    from geoframe.probeset import Images
 
 ROUNDING = 1e3  # units of rounding of the largest number in a check that it may fail by
 _RAY = ("direction", "sign")
@@ -71,8 +72,8 @@ class BoundsProbe(SteppedProbe):
     ‖Δ‖ ≥ min(T, (q₀ − δ) / (C ‖W‖_op σ₁)), needs a δ that holds in all directions: `eq7` takes the ray's own, so it
     bounds changes of class along this ray, and certifies nothing in other directions.
 
-    (5) is for the cross-entropy of the image with its label, or with the predicted class where there is no label
-    (`loss_class`).
+    (5) is for the cross-entropy of the image with its label, or with the predicted class (`loss_class`) where there is
+    no label or one that is no class of the encoder. Labels that are all none are refused.
     """
 
     version: ClassVar[str] = "2"
@@ -132,6 +133,12 @@ class BoundsProbe(SteppedProbe):
     def smoke(self) -> BoundsProbe:
         """Return the same with three directions and a coarse step."""
         return self.evolve(n_directions=3, step=self.cap / 4)
+
+    def check_inputs(self, encoder: LoadedEncoder, images: Images) -> None:
+        """Refuse labels that are all no classes of the encoder."""
+        from geoframe.class_checks import check_labels
+
+        check_labels(type(self).__name__, encoder, images)
 
     def measure(self, encoder: LoadedEncoder, batch: Batch) -> Mapping[str, Any]:
         """Measure one image; see `Probe.measure`."""

@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 
 from geoframe.encoder import Shape
+from geoframe.errors import BadInput
 from geoframe.probe import Batch, Output
 from geoframe.probes.searching import (
     REFERENCE,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     import torch
 
     from geoframe.loaded import LoadedEncoder
+    from geoframe.probeset import Images
     from geoframe.references import References
 
 WRONG_POOLS = 3  # F.1: rays go to three random wrong classes
@@ -58,7 +60,8 @@ class RayCoverageProbe(SteppedProbe):
     Coverage doesn't depend on a ray's orientation, since the class is held on the whole segment. Uncovered rays are
     split (ours, after H.1): those that start in another class, and those that leave the class and come back
     (`reentry`; of `different` rays, those that leave before the end and end in the class).
-    A test image whose class has no reference image has no rays: its coverage is NaN, `rays` 0.
+    A test image whose class has no reference image has no rays: its coverage is NaN, `rays` 0. Refused is a set of
+    reference or of test images none of whose labels is a class of the encoder; single ones of these count as wrong.
     """
 
     version: ClassVar[str] = "1"
@@ -108,6 +111,21 @@ class RayCoverageProbe(SteppedProbe):
         from geoframe.probesets.digits import Digits
 
         return self.evolve(reference=Digits(split="train"), n_reference=3, step=0.25)
+
+    def check_inputs(self, encoder: LoadedEncoder, images: Images) -> None:
+        """Refuse labels that are all no classes of the encoder, and rays that have nowhere to go for any image."""
+        from geoframe.class_checks import check_labels
+        from geoframe.references import references_for
+
+        name = type(self).__name__
+        check_labels(name, encoder, images)
+        if self.classes == "different":
+            pools = references_for(name, self.reference, encoder).pools
+            if len(pools) == 1 and _all_predicted(encoder, images, *pools):
+                raise BadInput(
+                    f"{name}: all reference images are of class {next(iter(pools))}, which encoder {encoder.label!r} "
+                    "predicts for every test image: rays to different classes need reference images of others"
+                )
 
     def measure(self, encoder: LoadedEncoder, batch: Batch) -> Mapping[str, Any]:
         """Measure one image; see `Probe.measure`."""
@@ -160,6 +178,17 @@ class RayCoverageProbe(SteppedProbe):
         own = np.ones(len(others), dtype=bool)
         starts, ends = (other_ends, own) if self.classes == "same" else (own, other_ends)
         return {"gi": gi, "starts": starts, "ends": ends}
+
+
+def _all_predicted(encoder: LoadedEncoder, images: Images, label: int) -> bool:
+    """Whether one class is predicted for every image."""
+    import torch
+
+    from geoframe.lines import predicted
+
+    with encoder.counted_as(0):  # a check is no progress
+        parts = torch.split(images.pixels, encoder.micro_batch)
+        return all(bool((predicted(encoder, part.to(encoder.device)) == label).all()) for part in parts)
 
 
 def _summary(found: dict[str, np.ndarray], n: int) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from geoframe.probeset import ProbeSet
 
 if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
+    from geoframe.probeset import Images
 
 
 @attrs.frozen(kw_only=True)
@@ -72,6 +73,12 @@ class TrajectoryProbe(Probe):
         from geoframe.probesets.digits import Digits
 
         return self.evolve(reference=Digits(split="train"), n_reference=2, points=3)
+
+    def check_inputs(self, encoder: LoadedEncoder, images: Images) -> None:
+        """Refuse labels that are all no classes of the encoder."""
+        from geoframe.class_checks import check_labels
+
+        check_labels(type(self).__name__, encoder, images)
 
     def measure(self, encoder: LoadedEncoder, batch: Batch) -> Mapping[str, Any]:
         """Measure one image; see `Probe.measure`."""

@@ -156,3 +156,56 @@ def test_neither_a_reference_nor_a_training_set():
     encoder = half_space(torch.ones(SIZE), -SIZE / 2)
     with pytest.raises(gf.BadInput, match="doesn't say what it was trained on: give the probe a reference="):
         gf.measure(gf.RayCoverageProbe(), encoder, gf.TensorSet(points(2), name="test"))
+
+
+PROBES = [
+    gf.RayCoverageProbe(n_reference=2),
+    gf.RayCoverageProbe(n_reference=2, classes="different"),
+    gf.TubeProbe(rays=2),
+    gf.TrajectoryProbe(n_reference=2, points=3),
+    gf.AlignmentProbe(vectors="difference"),
+]
+
+
+@pytest.mark.parametrize("probe", PROBES, ids=lambda probe: probe.label)
+def test_references_of_other_classes_are_refused_in_one_line(probe: gf.Probe) -> None:
+    probe = probe.evolve(reference=gf.TensorSet(points(5, 1), labels=[90] * 5, name="train"))
+    with pytest.raises(
+        gf.BadInput, match=r"no reference image of 'train'.*\(labels 90 to 90, classes 0 to 3\)"
+    ) as error:
+        gf.measure(probe, classifier(), labelled(2, 5, name="test"))
+    assert "\n" not in str(error.value)
+
+
+def test_one_class_only_has_no_different_ones() -> None:
+    encoder = half_space(torch.ones(SIZE), -SIZE / 2)
+    x = points(40, 3)
+    inside = (x.flatten(1).sum(1) > SIZE / 2).tolist()
+    zero, one = x[[i for i in range(40) if inside[i]]], x[[i for i in range(40) if not inside[i]]]
+    probe = gf.RayCoverageProbe(
+        reference=gf.TensorSet(points(3), labels=[0] * 3, name="train"), classes="different", n_reference=2, step=0.5
+    )
+    with pytest.raises(gf.BadInput, match=r"all reference images are of class 0, which encoder .* predicts for every"):
+        gf.measure(probe, encoder, gf.TensorSet(zero, name="test"))
+    found = gf.measure(probe, encoder, gf.TensorSet(torch.cat([zero[:1], one[:1]]), name="test"))
+    assert found["rays"].values.tolist() == [0, 2]
+
+
+LABELLED = [
+    gf.RayCoverageProbe(reference=labelled(8, 1), n_reference=2, step=0.5),
+    gf.TrajectoryProbe(reference=labelled(8, 1), n_reference=2, points=3),
+    gf.AlignmentProbe(),
+    gf.BoundsProbe(n_directions=2, step=1.0),
+]
+
+
+@pytest.mark.parametrize("probe", LABELLED, ids=lambda probe: probe.label)
+def test_labels_that_are_all_no_classes_are_refused_and_single_ones_are_not(probe: gf.Probe) -> None:
+    with pytest.raises(gf.BadInput, match=r"no test image has a class.*\(labels 4 to 50, classes 0 to 3\)"):
+        gf.measure(probe, classifier(), gf.TensorSet(points(3, 5), labels=[50, -1, 4], name="test"))
+    found = gf.measure(probe, classifier(), gf.TensorSet(points(2, 5), labels=[50, 0], name="test"))
+    if "correct" in found:
+        assert not found["correct"].values[0]
+    if "loss_class" in found:
+        assert 0 <= int(found["loss_class"][0]) < 4
+        assert int(found["loss_class"][1]) == 0
