@@ -39,6 +39,15 @@ def spectrum_tree(early: float = 1.0, late: float = 2.0, epochs: tuple[int, ...]
     return xr.DataTree.from_dict({name: xr.Dataset(data, coords) for name, data in nodes.items()})
 
 
+def two_sets(first: xr.DataTree, second: xr.DataTree, name: str = "other") -> xr.DataTree:
+    """Join two trees along the probe set; the second one's is called `name`."""
+    nodes = {}
+    for node in first.children:
+        other = second[node].to_dataset().assign_coords(probeset=np.array([name], dtype=object))
+        nodes[node] = xr.concat([first[node].to_dataset(), other], "probeset", data_vars="minimal")
+    return xr.DataTree.from_dict(nodes)
+
+
 def bounds_tree(violations: int = 0) -> xr.DataTree:
     rng = np.random.default_rng(0)
     dims = ("encoder", "probeset", "image", "direction", "sign")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import attrs
 import numpy as np
@@ -17,9 +17,17 @@ if TYPE_CHECKING:
 BINS = 32  # directions are averaged in so many groups
 
 
+class Quantity(NamedTuple):
+    """What a panel shows: its title, the unit on its axis, and values (encoder, image, direction)."""
+
+    title: str
+    units: str
+    values: xr.DataArray
+
+
 @attrs.frozen(kw_only=True)
 class SpectrumProfiles(Figure):
-    """Three panels: GI (fig. 2a), α (fig. 2b) and singular values, by index; a line a checkpoint.
+    """Three panels a probe set: GI (fig. 2a), α (fig. 2b) and singular values, by index; a line a checkpoint.
 
     Lines are means over images, both signs and neighbouring directions, bands ± one standard error over images. The
     index is told as a share of the basis, from the largest singular value to the null directions. Initial weights are
@@ -49,41 +57,55 @@ class SpectrumProfiles(Figure):
         )
 
     def draw(self, tree: xr.DataTree) -> dict[str, matplotlib.figure.Figure]:
-        """Draw one figure, on the first probe set; nothing where it wasn't measured."""
+        """Draw one figure a probe set, named by it where there are several; none where nothing was measured."""
         from geoframe.figures.style import style
-        from geoframe.statistics.spectrum import both_signs
         from geoframe.summary import stored_node
 
-        nodes = [stored_node(tree, name).isel(probeset=0) for name in (self.probe, self.linearity, self.jacobian)]
-        threshold = select.setting(nodes[1], "threshold")
-        cosine = "" if threshold is None else f" (cosine ≥ {threshold:g})"
-        panels = [
-            ("GI", both_signs(nodes[0], "gi")),
-            (f"α{cosine}", both_signs(nodes[1], "alpha")),
-            ("singular value / largest", _relative(nodes[2]["singular_value"].rename(component="direction"))),
-        ]
-        if not any(bool(values.notnull().any()) for _, values in panels):
-            return {}
-        with style():
-            return {safe_stem(self.label): self._panels(panels, select.is_random(nodes[0]))}
+        nodes = [stored_node(tree, name) for name in (self.probe, self.linearity, self.jacobian)]
+        names = select.names(nodes[0], "probeset")
+        drawn = {}
+        for name in names:
+            panels = _quantities(*(node.sel(probeset=name) for node in nodes))
+            if any(bool(panel.values.notnull().any()) for panel in panels):
+                stem = safe_stem(self.label if len(names) == 1 else f"{self.label}-{name}")
+                with style():
+                    drawn[stem] = self._panels(panels, select.is_random(nodes[0]), name)
+        return drawn
 
-    def _panels(self, panels: list[tuple[str, xr.DataArray]], random: list[bool]) -> matplotlib.figure.Figure:
+    def _panels(self, panels: list[Quantity], random: list[bool], probeset: str) -> matplotlib.figure.Figure:
         from geoframe.figures import style
 
-        images = int(panels[0][1].notnull().any(("encoder", "direction")).sum())
+        images = int(panels[0].values.notnull().any(("encoder", "direction")).sum())
         band = "One image: no bands." if images == 1 else f"Bands: ± one standard error over {images} images."
-        figure, axes = style.panels(len(panels), len(panels), (2.6, 2.7), self.footnote(band))
-        for ax, (label, values) in zip(axes, panels, strict=True):
-            for i, name in enumerate(map(str, values["encoder"].values)):
+        figure, axes = style.panels(
+            len(panels), len(panels), (2.6, 2.7), self.footnote(f"Probe set: {probeset}.", band)
+        )
+        for ax, panel in zip(axes, panels, strict=True):
+            for i, name in enumerate(map(str, panel.values["encoder"].values)):
                 colour = style.PALETTE[i % len(style.PALETTE)]
-                _line(ax, values.isel(encoder=i), colour, "--" if random[i] else "-", name)
-            ax.set(xlabel="singular-vector index / number", title=label, xlim=(0, 1), xticks=(0, 0.5, 1))
+                _line(ax, panel.values.isel(encoder=i), colour, "--" if random[i] else "-", name)
+            ax.set(xlabel="singular-vector index / number", title=panel.title, xlim=(0, 1), xticks=(0, 0.5, 1))
+            ax.set_ylabel(panel.units)
             ax.set_ylim(bottom=0 if ax is not axes[-1] else None)
         axes[-1].set_yscale("log")
         axes[-1].set_ylim(bottom=1e-4)
         shown = {name: handle for ax in axes for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)}
         figure.legend(list(shown.values()), list(shown), loc="outside upper center", ncols=min(3, max(1, len(shown))))
         return figure
+
+
+def _quantities(gi: xr.Dataset, alpha: xr.Dataset, jacobian: xr.Dataset) -> list[Quantity]:
+    """What the three panels show of one probe set."""
+    from geoframe.statistics.spectrum import both_signs
+
+    threshold = select.setting(alpha, "threshold")
+    cosine = "" if threshold is None else f" (cosine ≥ {threshold:g})"
+    relative = _relative(jacobian["singular_value"].rename(component="direction"))
+    return [
+        Quantity("GI", str(gi["gi"].attrs.get("units", "")), both_signs(gi, "gi")),
+        Quantity(f"α{cosine}", str(alpha["alpha"].attrs.get("units", "")), both_signs(alpha, "alpha")),
+        Quantity("singular value", "share of the largest", relative),
+    ]
 
 
 def _relative(values: xr.DataArray) -> xr.DataArray:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import attrs
 import numpy as np
 
 from geoframe.errors import BadInput
-from geoframe.statistics.claims import CLAIMS, TESTS, missing, sides, stages
+from geoframe.statistics.claims import CLAIMS, TESTS, Side, Stages, missing, sides, stages
 from geoframe.statistics.compare import LEVEL, mann_whitney, mean_interval
 from geoframe.statistics.tables import INTERVALS, RULE, by_sign, interval, measured, number, percent, who
 from geoframe.summary import Summary, described, stored_node
@@ -137,9 +138,9 @@ class SpectrumSummary(Summary):
 class SpectrumClaims(Summary):
     """Fig. 2's claims, each tested over images (Mann–Whitney U) on the initial, the earliest and the latest weights.
 
-    Each network has rows of its own: checkpoints of one training with their initial weights (see `networks`). Rule
-    (ours): agrees where p < 0.05 with the published sign, disagrees where p < 0.05 with the other one, else
-    inconclusive. It is one training: the test is over images, not over seeds.
+    Each network has rows of its own on each probe set: checkpoints of one training with their initial weights (see
+    `networks`). Rule (ours): agrees where p < 0.05 with the published sign, disagrees where p < 0.05 with the other,
+    else inconclusive. It is one training: the test is over images, not over seeds.
     """
 
     gi: str = "gi"
@@ -160,10 +161,10 @@ class SpectrumClaims(Summary):
         )
 
     def compute(self, tree: xr.DataTree) -> xr.Dataset:
-        """Test the claims on the first probe set; empty where no encoder is trained."""
+        """Test the claims on each probe set; empty where no encoder is trained."""
         import xarray as xr
 
-        gi, alpha = (stored_node(tree, node).isel(probeset=0, drop=True) for node in (self.gi, self.linearity))
+        gi, alpha = (stored_node(tree, node) for node in (self.gi, self.linearity))
         known = stages(gi)
         if not known:
             return xr.Dataset()
@@ -172,27 +173,28 @@ class SpectrumClaims(Summary):
             **{f"gi_{name}": third(gi, both_signs(gi, "gi"), name == "last") for name in ("first", "last")},
             **{f"alpha_{name}": third(alpha, both_signs(alpha, "alpha"), name == "last") for name in ("first", "last")},
         }
-        tests = []
-        for stage in known:
-            pairs = [(values[a].sel(encoder=x) if x else None, values[b].sel(encoder=y) if y else None)
-                     for (a, x), (b, y) in sides(stage)]  # fmt: skip
-            tests.append(xr.concat([_tested(*pair) for pair in pairs], "claim"))
-        claims = np.array([*CLAIMS], dtype=object)
-        ds = xr.concat(tests, "network").assign_coords(claim=claims)
+        names = list(map(str, gi["probeset"].values))
+        parts = [_claims(known, {k: v.sel(probeset=name) for k, v in values.items()}) for name in names]
         texts = {name: np.array([getattr(s, name) for s in known], dtype=object) for name in ("late", "problem")}
-        ds = ds.assign_coords(network=texts["late"], problem=("network", texts["problem"]))
+        ds = xr.concat(parts, "probeset").assign_coords(
+            network=texts["late"],
+            problem=("network", texts["problem"]),
+            probeset=np.array(names, dtype=object),
+            claim=np.array([*CLAIMS], dtype=object),
+        )
         return described(ds, TESTS)
 
     def rows(self, ds: xr.Dataset) -> tuple[list[str], list[list[str]]]:
-        """Return a row for each network and claim."""
-        headers = ["network", "claim", "n", "ours", "published", "p", "verdict"]
+        """Return a row for each network, probe set and claim; none where a network was measured on other sets only."""
+        headers = ["network", "probe set", "claim", "n", "ours", "published", "p", "verdict"]
         rows = []
-        for network in ds["network"].values if "network" in ds.coords else ():
+        for one in _networks(ds):
             for claim in map(str, ds["claim"].values):
-                cell = ds.sel(network=network, claim=claim)
+                cell = one.sel(claim=claim)
                 counts = f"{int(cell['n_first'])}, {int(cell['n_second'])}"
                 ours = f"{number(cell['first'])}, {number(cell['second'])}"
-                rows.append([str(network), claim, counts, ours, CLAIMS[claim], number(cell["p"], 2), verdict(cell)])
+                names = [str(cell[name].item()) for name in ("network", "probeset")]
+                rows.append([*names, claim, counts, ours, CLAIMS[claim], number(cell["p"], 2), verdict(cell)])
         return headers, rows
 
     def tables(self, ds: xr.Dataset) -> list[tuple[str, list[str], list[list[str]]]]:
@@ -207,6 +209,24 @@ def verdict(cell: xr.Dataset) -> str:
     if not np.isfinite(float(cell["p"])):
         return missing(str(cell["claim"].item()), str(cell["problem"].item()))
     return by_sign(float(cell["p"]), float(cell["first"]) - float(cell["second"]))
+
+
+def _claims(known: Sequence[Stages], values: Mapping[str, xr.DataArray]) -> xr.Dataset:
+    """Test each network's claims on one probe set, (network, claim)."""
+    import xarray as xr
+
+    def of(side: Side) -> xr.DataArray | None:
+        return values[side[0]].sel(encoder=side[1]) if side[1] else None
+
+    tests = [xr.concat([_tested(of(a), of(b)) for a, b in sides(stage)], "claim") for stage in known]
+    return xr.concat(tests, "network")
+
+
+def _networks(ds: xr.Dataset) -> Iterator[xr.Dataset]:
+    """Yield each network on each probe set that it was measured on; on all where it was on none."""
+    for network in ds["network"].values if "network" in ds.coords else ():
+        cells = [ds.sel(network=network, probeset=probeset) for probeset in ds["probeset"].values]
+        yield from [cell for cell in cells if int(cell["n_first"].sum())] or cells
 
 
 def _tested(one: xr.DataArray | None, other: xr.DataArray | None) -> xr.Dataset:

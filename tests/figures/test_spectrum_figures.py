@@ -7,7 +7,7 @@ import xarray as xr
 
 from geoframe.figures.bounds import BoundsScatter
 from geoframe.figures.spectrum import SpectrumProfiles
-from tests.spectrum_trees import bounds_tree, spectrum_tree
+from tests.spectrum_trees import bounds_tree, spectrum_tree, two_sets
 
 
 def test_a_line_for_each_checkpoint_in_three_panels(faults):
@@ -17,6 +17,26 @@ def test_a_line_for_each_checkpoint_in_three_panels(faults):
     drawn = figure.axes[0].lines[2].get_ydata()
     assert abs(drawn[0] - float(gi[2, ..., :2].mean())) < 1e-9
     assert drawn[-1] > drawn[0]
+    assert not [fault for fault in faults(figure) if "10^" not in fault]
+
+
+def test_a_figure_for_each_probe_set(faults):
+    drawn = SpectrumProfiles().draw(two_sets(spectrum_tree(), spectrum_tree(late=5.0)))
+    assert list(drawn) == ["spectrum-digits", "spectrum-other"]
+    ends = [figure.axes[0].lines[2].get_ydata()[-1] for figure in drawn.values()]
+    assert ends[1] > 2 * ends[0]
+    for figure, name in zip(drawn.values(), ("digits", "other"), strict=True):
+        assert f"Probe set: {name}." in words(figure)
+        assert not [fault for fault in faults(figure) if "10^" not in fault]
+
+
+def test_axes_have_units(faults):
+    tree = spectrum_tree()
+    tree["gi"]["gi"].attrs["units"] = "diagonals of the input box"
+    tree["linearity"]["alpha"].attrs["units"] = "raw-pixel L2"
+    (figure,) = SpectrumProfiles().draw(tree).values()
+    units = [ax.get_ylabel() for ax in figure.axes]
+    assert units == ["diagonals of the input box", "raw-pixel L2", "share of the largest"]
     assert not [fault for fault in faults(figure) if "10^" not in fault]
 
 

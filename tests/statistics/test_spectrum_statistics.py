@@ -7,7 +7,7 @@ import xarray as xr
 from geoframe.errors import BadInput
 from geoframe.statistics.bounds import BoundsSummary
 from geoframe.statistics.spectrum import SpectrumClaims, SpectrumSummary, both_signs, third
-from tests.spectrum_trees import bounds_tree, spectrum_tree
+from tests.spectrum_trees import bounds_tree, spectrum_tree, two_sets
 
 
 def verdicts(tree: xr.DataTree) -> list[str]:
@@ -31,6 +31,24 @@ def test_claims_without_initial_or_trained_weights():
     assert verdicts(spectrum_tree(epochs=(1, 5)))[-1] == "no random copy"
     assert verdicts(spectrum_tree(epochs=(0, 5)))[0] == "one checkpoint"
     assert verdicts(spectrum_tree(epochs=(0,))) == []
+
+
+def test_claims_have_rows_on_each_probe_set():
+    tree = two_sets(spectrum_tree(), spectrum_tree(early=2.0, late=-1.0))
+    headers, rows = SpectrumClaims().rows(SpectrumClaims().compute(tree))
+    by_set = [[row[headers.index(name)] for name in ("probe set", "verdict")] for row in rows]
+    assert by_set == [["digits", "agrees"]] * 4 + [["other", "disagrees"]] * 4
+    alone = SpectrumClaims().rows(SpectrumClaims().compute(spectrum_tree()))[1]
+    assert rows[:4] == alone
+
+
+def test_claims_leave_out_sets_that_a_network_was_not_measured_on():
+    second = spectrum_tree()
+    for node in ("gi", "linearity"):
+        ds = second[node].to_dataset()
+        second[node] = xr.DataTree(ds.map(lambda v: v * np.nan if v.dtype.kind == "f" else v))
+    rows = SpectrumClaims().rows(SpectrumClaims().compute(two_sets(spectrum_tree(), second)))[1]
+    assert [row[1] for row in rows] == ["digits"] * 4
 
 
 def test_the_table():
@@ -74,6 +92,7 @@ def test_bounds_of_another_probe():
         (SpectrumSummary(), spectrum_tree()),
         (SpectrumClaims(), spectrum_tree()),
         (SpectrumClaims(), spectrum_tree(epochs=(0,))),
+        (SpectrumClaims(), two_sets(spectrum_tree(), spectrum_tree())),
         (BoundsSummary(), bounds_tree()),
     ],
 )
