@@ -8,12 +8,15 @@ float64, and step searches that have to agree with the network step for step, ta
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import torch
 from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from geoframe.numerics import exact_numerics
 
@@ -54,7 +57,7 @@ def _alike(one: torch.Tensor, two: torch.Tensor) -> bool:
 
 
 def _pairs(encoder: LoadedEncoder, x: torch.Tensor) -> list[tuple[nn.Conv2d, nn.BatchNorm2d]]:
-    """Convolutions whose output is what a batch normalisation is given, both called once in a forward pass."""
+    """Convolutions whose output goes to a batch normalisation and nowhere else, both called once in a forward pass."""
     made: list[tuple[nn.Conv2d, torch.Tensor]] = []
     given: list[tuple[nn.BatchNorm2d, torch.Tensor]] = []
     handles = []
@@ -63,15 +66,32 @@ def _pairs(encoder: LoadedEncoder, x: torch.Tensor) -> list[tuple[nn.Conv2d, nn.
             handles.append(module.register_forward_hook(lambda m, _inputs, output: made.append((m, output))))
         elif _is_plain(module) and isinstance(module, nn.BatchNorm2d):
             handles.append(module.register_forward_pre_hook(lambda m, inputs: given.append((m, inputs[0]))))
+    uses = _Uses()
     try:
-        encoder._forward(x)
+        with uses:
+            encoder._forward(x)
     finally:
         for handle in handles:
             handle.remove()
-    by_output = {id(output): convolution for convolution, output in made}
+    by_output = {id(output): convolution for convolution, output in made if uses.count[id(output)] == 1}
     found = [(by_output[id(tensor)], norm) for norm, tensor in given if id(tensor) in by_output]
     calls = [id(module) for module, _ in (*made, *given)]
     return [pair for pair in found if all(calls.count(id(module)) == 1 for module in pair)]
+
+
+class _Uses(TorchDispatchMode):
+    """Counts how often each tensor is given to an operation, by id: all are kept alive meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # untyped in torch
+        self.count: Counter[int] = Counter()
+        self.kept: list[Any] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = [value for value in tree_leaves((args, kwargs)) if isinstance(value, torch.Tensor)]
+        self.kept += given
+        self.count.update(map(id, given))
+        return func(*args, **(kwargs or {}))
 
 
 def _is_plain(module: nn.Module) -> bool:

@@ -11,18 +11,21 @@ import attrs
 import numpy as np
 import torch
 
+from geoframe.errors import EncoderRefused
 from geoframe.geometry import response
-from geoframe.geometry.adaptive import LOOSE, AdaptiveSampler
+from geoframe.geometry.adaptive import AdaptiveSampler
 from geoframe.geometry.directions import unit_directions
 from geoframe.geometry.ratio import Array, estimate_ratio
 from geoframe.geometry.response import Directions, block_responses, even_blocks
-from geoframe.geometry.trace import sketch_range
+from geoframe.geometry.trace import NotAdjoint, sketch_range
 
 if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
     from geoframe.precision import Ladder
 
-SKETCH = 48  # directions that the range of J is sketched from; half as many for a loose target
+LOOSE = 0.04  # target from which on half the sketch will do
+PULLED = 8  # pullbacks at once, which keep all activations
+SKETCH = 48  # directions that the range of J is sketched from
 PULLBACK_COST = 2.0  # forward passes that one vector–Jacobian product counts for
 
 
@@ -140,7 +143,15 @@ def adaptive_estimate(
         return encoder.push_at(x, u)
 
     directions = attrs.evolve(draw, purpose="sketch")(0, SKETCH if target < LOOSE else SKETCH // 2)
-    sketch = sketch_range(encoder.features, push, x, directions, max(1, encoder.micro_batch // 4))
+    try:
+        sketch = sketch_range(encoder.features, push, x, directions, max(1, min(PULLED, encoder.micro_batch // 4)))
+    except (NotAdjoint, RuntimeError) as error:
+        if isinstance(error, torch.OutOfMemoryError):
+            raise
+        raise EncoderRefused(
+            f"encoder {encoder.label!r} has no reverse-mode derivative that agrees with its forward-mode one "
+            f"({str(error).splitlines()[0]}): use estimator='paper', which needs none"
+        ) from error
     encoder.count((PULLBACK_COST - 1) * len(sketch.pullback))
     found = AdaptiveSampler(respond, push, draw, sketch, len(scales), most).run(target)
     return Measured(

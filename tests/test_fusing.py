@@ -94,3 +94,26 @@ def test_what_cannot_be_fused_is_left(make: type[nn.Module]) -> None:
 def test_scripted_networks_are_left() -> None:
     encoder = loaded(torch.jit.script(trained_statistics(conv_net())), shape=SHAPE)
     assert fused(encoder) is encoder
+
+
+class UsedElsewhere(Reused):
+    """Only beyond the range of images does the other use show."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = self.conv(x)
+        return (torch.relu(self.norm(h)) + torch.relu(h - 40)).mean((2, 3))
+
+
+class InPlace(Reused):
+    """What is normalised is the convolution's output, changed in place."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = self.conv(x)
+        h += 1e-6 * h.square()
+        return self.norm(h).flatten(1)
+
+
+@pytest.mark.parametrize("make", [UsedElsewhere, InPlace])
+def test_an_output_with_another_use_is_not_fused(make: type[nn.Module]) -> None:
+    encoder = loaded(trained_statistics(make()), shape=SHAPE)
+    assert fused(encoder) is encoder

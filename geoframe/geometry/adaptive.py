@@ -12,13 +12,12 @@ import attrs
 import numpy as np
 import torch
 
-from geoframe.geometry.controlled import Array, Moments, moments, widening
+from geoframe.geometry.controlled import Array, Moments, moments
 from geoframe.geometry.response import Directions
 from geoframe.geometry.trace import Push, Sketch
 
 BLOCK = 8  # pairs that are added at once, whatever the batch: numbers don't depend on it
 PILOT = 16  # pairs at every scale before anything is decided
-LOOSE = 0.04  # target from which on half as many will do
 GROWTH = 3  # most that one round may multiply the pairs by: a pilot's variance is rough
 DENOMINATOR = 0.5  # share of the squared target that the denominator's own error may take
 
@@ -66,7 +65,7 @@ class AdaptiveSampler:
     scales : int
         Number of scales.
     most : int
-        Pairs at one scale; rounded up to whole blocks.
+        Pairs at one scale; rounded down to whole blocks.
     """
 
     respond: Respond
@@ -82,8 +81,8 @@ class AdaptiveSampler:
     def run(self, target: float) -> AdaptiveEstimate:
         """Measure until every scale's relative standard error is at most `target`, or `most` pairs are used up."""
         self._responses = [[] for _ in range(self.scales)]
-        most = _whole(self.most)
-        pairs = np.full(self.scales, min(PILOT if target < LOOSE else PILOT // 2, most))
+        most = max(self.most // BLOCK, 1) * BLOCK
+        pairs = np.full(self.scales, min(PILOT, most))
         pushes = 0 if self.sketch.basis is None else int(pairs[0])
         while True:
             self._extend(pairs, pushes)
@@ -143,7 +142,7 @@ def _pairs_needed(found: Moments, pairs: int, pushes: int, target: float, candid
     candidates = candidates[(candidates > pairs)]
     allowed = candidates[: max(1, int(np.searchsorted(candidates, GROWTH * pairs, side="right")))]
     few = np.minimum(allowed, pushes) if pushes else allowed
-    error = widening(few) * np.sqrt(found.variance(allowed, pushes))
+    error = found.widening(few) * np.sqrt(found.variance(allowed, pushes))
     enough = np.flatnonzero(error <= target * abs(found.ratio))
     return int(allowed[enough[0]] if len(enough) else allowed[-1])
 

@@ -21,6 +21,7 @@ from scipy import stats
 
 Array = npt.NDArray[np.float64]
 RIDGE = 3.0  # pairs that a slope of 0 counts for
+SKEWED = 1.25  # how much an interval is widened for skewness / √n
 NORMAL = float(stats.norm.ppf(0.975))
 
 
@@ -59,6 +60,8 @@ class Moments:
         ā and T + b̄.
     own, left, shared : float
         Variances of a and of b, and their covariance.
+    skewness : float
+        Of the ratio's error from pair to pair.
     """
 
     response: float
@@ -66,6 +69,7 @@ class Moments:
     own: float
     left: float
     shared: float
+    skewness: float
 
     @property
     def ratio(self) -> float:
@@ -83,13 +87,19 @@ class Moments:
             return np.asarray(np.maximum(parts, 0.0) / np.float64(self.prediction) ** 2)
 
     def standard_error(self, n: int, m: int) -> float:
-        """Return what ±1.96 of makes a 95 % interval: Student's quantile for this few pairs is folded in."""
-        return float(widening(min(n, m) if m else n) * np.sqrt(self.variance(n, m)))
+        """Return what ±1.96 of makes a 95 % interval (see `widening`)."""
+        return float(self.widening(min(n, m) if m else n) * np.sqrt(self.variance(n, m)))
 
+    def widening(self, n: Array | int) -> Array:
+        """What few pairs and skewness do to an interval.
 
-def widening(n: Array | int) -> Array:
-    """Student's 97.5 % quantile for n pairs, of which two are spent on mean and slope, over the normal one."""
-    return np.asarray(stats.t.ppf(0.975, np.asarray(n) - 2) / NORMAL)
+        Student's 97.5 % quantile, two degrees of freedom spent on mean and slope, over the normal one; and a part that
+        grows with the skewness over √n. A sample that misses the tail has both too small a mean and too small a
+        variance: stopping then would be stopping on good luck. Without that part, 95 % intervals of a squared
+        projection hold the truth in 76 to 91 % of cases.
+        """
+        n = np.asarray(n, dtype=float)
+        return np.asarray(stats.t.ppf(0.975, n - 2) / NORMAL * (1 + SKEWED * self.skewness / np.sqrt(n)))
 
 
 def moments(response: Array, captured: Array, left: Array, mean: float, variance: float) -> Moments:
@@ -114,8 +124,17 @@ def _moments(response: Array, captured: Array, left: Array, mean: float, varianc
     n, m = len(response), len(left)
     a = without_control(response, captured[:n] - mean, variance)
     if not m:
-        return Moments(float(a.mean()), mean, float(a.var(ddof=1)), 0.0, 0.0)
+        return Moments(float(a.mean()), mean, float(a.var(ddof=1)), 0.0, 0.0, _skewness(a))
     b = without_control(left, captured[:m] - mean, variance)
     both = min(n, m)
     shared = float(np.cov(a[:both], b[:both])[0, 1])
-    return Moments(float(a.mean()), mean + float(b.mean()), float(a.var(ddof=1)), float(b.var(ddof=1)), shared)
+    above, below = float(a.mean()), mean + float(b.mean())
+    skewness = _skewness(a[:both] - np.float64(above) / below * b[:both])
+    return Moments(above, below, float(a.var(ddof=1)), float(b.var(ddof=1)), shared, skewness)
+
+
+def _skewness(values: Array) -> float:
+    """Size of the third standardised moment; 0 where nothing varies."""
+    centred = values - values.mean()
+    variance = np.square(centred).mean()
+    return float(abs((centred**3).mean()) / variance**1.5) if variance > 0 else 0.0

@@ -12,6 +12,7 @@ from geoframe.geometry.pushforward import Map, pushforward, squared_norms
 from geoframe.geometry.response import PairBatch
 
 Array = npt.NDArray[np.float64]
+QUARTER = float(torch.finfo(torch.float32).eps) / 4  # features' own rounding, as a share of their length, at least
 PIXEL_STEP = 1e-6  # a pixel's share of a step that float32 still resolves: 16 units of rounding
 RESOLVED = 0.25  # largest share of noise in a displacement's energy at which all of the noise shows
 
@@ -50,13 +51,15 @@ def noise_against_derivative(phi: Map, x: torch.Tensor, u: torch.Tensor, scale: 
 
     For encoders that can't run in float64. Rounding leaves as much at η as at a smaller step, Φ's curvature less:
     so the least of η, η/10 and η/100 is taken, among the steps that pixels and features still resolve. What is left
-    of the curvature counts as noise, so this errs on the side of more. The realised step (x ± hu) − x is the exact
-    tangent. Parameters and result as in `noise_against_float64`.
+    of the curvature counts as noise, so this errs on the side of more. A step that moves no feature shows no noise: the
+    rounding of the features themselves counts at least. The realised step (x ± hu) − x is the exact tangent. Parameters
+    and result as in `noise_against_float64`.
     """
     least = PIXEL_STEP * x[0].numel() ** 0.5
     steps = [scale, *(step for step in (scale / 10, scale / 100) if step >= least)]
     found = [_unexplained(phi, x, u, step, used) for step in steps]
-    return min([left for left, linear in found if left <= RESOLVED * linear], default=found[0][0])
+    least_noise = QUARTER**2 * float(squared_norms(phi(x)).sum())
+    return max(min([left for left, linear in found if left <= RESOLVED * linear], default=found[0][0]), least_noise)
 
 
 def _unexplained(phi: Map, x: torch.Tensor, u: torch.Tensor, step: float, used: int) -> tuple[float, float]:

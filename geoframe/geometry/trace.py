@@ -15,7 +15,13 @@ import torch
 from geoframe.geometry.pushforward import Map, squared_norms
 
 Push = Callable[[torch.Tensor], torch.Tensor]
+CHECKED = 3  # directions along which a complete basis is checked
+ALIKE = 1e-3  # relative distance that rounding in float32 may make
 SLACK = 1.5  # a complete basis takes feature products, a sketch of k about 2k: up to this, take the complete one
+
+
+class NotAdjoint(ValueError):
+    """Reverse mode gives another Jacobian than forward mode: a part without gradient, a backward of its own."""
 
 
 @attrs.frozen(eq=False)
@@ -64,13 +70,25 @@ def sketch_range(phi: Map, push: Push, x: torch.Tensor, directions: torch.Tensor
         (k, …), random, independent of those that are measured. With few features, J is taken whole instead.
     batch : int
         Pullbacks at once.
+
+    Raises
+    ------
+    NotAdjoint
+        Where pullbacks and pushforwards aren't of the same Jacobian.
     """
     features, k = phi(x).shape[1], len(directions)
     if features <= SLACK * k:
-        whole = torch.eye(features, dtype=x.dtype, device=x.device)
-        return _sketch(None, pullbacks(phi, x, whole, batch))
-    basis = torch.linalg.qr(push(directions).double().T)[0].to(x.dtype)
-    return _sketch(basis, pullbacks(phi, x, basis.T.contiguous(), batch))
+        basis = torch.eye(features, dtype=x.dtype, device=x.device)
+        directions = directions[:CHECKED]
+        pushed = push(directions)
+    else:
+        pushed = push(directions)
+        basis = torch.linalg.qr(pushed.double().T)[0].to(x.dtype)
+    pullback = pullbacks(phi, x, basis.T.contiguous(), batch)
+    found, wanted = directions.flatten(1) @ pullback.T, pushed @ basis
+    if not (found - wanted).norm() <= ALIKE * wanted.norm():
+        raise NotAdjoint("reverse-mode and forward-mode derivatives differ")
+    return _sketch(None if features <= SLACK * k else basis, pullback)
 
 
 def _sketch(basis: torch.Tensor | None, pullback: torch.Tensor) -> Sketch:

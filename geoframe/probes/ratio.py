@@ -21,6 +21,7 @@ IMAGENET_SCALES: tuple[float, ...] = tuple(10 ** (-2 + k / 4) for k in range(17)
 CIFAR_SCALES: tuple[float, ...] = tuple(10 ** (-2.85 + k / 4) for k in range(17))
 
 NOISE_PAIRS = 2  # antipodal pairs whose displacements are repeated in float64
+LADDER_PAIRS = 4  # pairs that precisions are compared on
 NOISE_ENOUGH = 0.1  # of the limit: below it, noise is carried along instead of measured
 LEAST = 16  # directions below which the adaptive estimator has no variance to go by
 PLANNED = 40  # pairs a scale that it is planned to need for 2 %
@@ -168,7 +169,7 @@ class RatioProbe(Probe):
 
         fast, draw = self._fast(encoder), ImageDirections(encoder, self.seed, image_id)
         u = first_block(fast, draw, self.pairs if self.estimator == "paper" else LEAST // 2)
-        ladder = self._ladder(encoder, fast, x, u[:NOISE_PAIRS])
+        ladder = self._ladder(encoder, fast, x, u[:LADDER_PAIRS])
         found = self._estimate(fast, ladder, x, draw)
         fractions = self._noise_fractions(encoder, fast, ladder, x, u, found)
         valid = (fractions <= self.noise_limit) & np.isfinite(found.ratio) & (found.prediction > 0)

@@ -42,7 +42,7 @@ def sample(
 
 def test_a_linear_map_takes_the_pilot_and_has_ratio_one() -> None:
     found = sample(Linear(), [0.1, 1.0, 10.0], 0.5)
-    np.testing.assert_array_equal(found.pairs, PILOT // 2)
+    np.testing.assert_array_equal(found.pairs, PILOT)
     np.testing.assert_allclose(found.ratio, 1.0, atol=4 * found.ratio_se.max())
 
 
@@ -94,13 +94,10 @@ def test_blocks_of_several_scales_are_the_same_responses(rows: int) -> None:
         torch.testing.assert_close(one, two)
 
 
-@pytest.mark.slow
-def test_intervals_hold_the_truth_at_every_scale() -> None:
-    """2,000 intervals a scale, stopping rule and all, against 400,000 plain directions."""
-    scales = [0.1, 1.0, 3.0, 10.0]
-    net, x = relu_net().double(), torch.full((1, *SHAPE), 0.5, dtype=torch.float64)
-    generator = torch.Generator().manual_seed(5)
-    u = torch.randn(400_000, *SHAPE, generator=generator, dtype=torch.float64)
+def brute_force(net: torch.nn.Module, scales: list[float]) -> np.ndarray:
+    """The ratio from 400,000 directions, with the prediction as a control variate."""
+    net, x = net.double(), torch.full((1, *SHAPE), 0.5, dtype=torch.float64)
+    u = torch.randn(400_000, *SHAPE, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
     u /= u.flatten(1).norm(dim=1).view(-1, 1, 1, 1)
     with torch.no_grad():
         jacobian = torch.autograd.functional.jacobian(net, x).reshape(-1, SIZE)
@@ -108,12 +105,25 @@ def test_intervals_hold_the_truth_at_every_scale() -> None:
     control = (u.flatten(1) @ jacobian.T).square().sum(1)
     mean = float(jacobian.square().sum()) / SIZE
     slope = np.array([np.cov(control, response[:, k])[0, 1] / float(control.var()) for k in range(len(scales))])
-    want = (response.mean(0).numpy() - slope * float(control.mean() - mean)) / mean
+    return np.asarray((response.mean(0).numpy() - slope * float(control.mean() - mean)) / mean)
+
+
+def quadratic(scales: list[float]) -> np.ndarray:
+    return 1 + 3 * np.square(scales) / (4 * 0.25 * SIZE * (SIZE + 2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", [0.02, 0.05])
+@pytest.mark.parametrize("kind", ["relu", "square"])
+def test_intervals_hold_the_truth_at_every_scale(kind: str, target: float) -> None:
+    """2,000 intervals a scale, stopping rule and all; a squared projection has the heaviest tail there is."""
+    net, scales = (relu_net(), [0.1, 1.0, 3.0, 10.0]) if kind == "relu" else (Square(), [1.0, 10.0, 30.0, 100.0])
+    want = brute_force(net, scales) if kind == "relu" else quadratic(scales)
     hits = []
     for seed in range(2000):
-        found = sample(net, scales, 0.02, seed=seed)
+        found = sample(net, scales, target, seed=seed)
         hits.append(np.abs(found.ratio - want) < 1.96 * found.ratio_se)
     share = np.mean(hits, 0)
-    print(share)
-    assert (share >= 0.93).all()
-    assert (share <= 0.985).all()
+    print(kind, target, share)
+    assert (share >= 0.92).all()
+    assert (share <= 0.99).all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from geoframe.geometry.controlled import RIDGE, Moments, moments, widening, without_control
+from geoframe.geometry.controlled import RIDGE, Moments, moments, without_control
 
 SHARES = np.exp(-np.arange(40) / 9)
 SHARES /= SHARES.sum()
@@ -76,5 +76,13 @@ def test_intervals_hold_the_truth(curvature: float, n: int) -> None:
 
 
 def test_few_pairs_widen_the_interval() -> None:
-    assert float(widening(12)) == pytest.approx(2.2281 / 1.95996, rel=1e-4)
-    assert float(widening(10_000)) == pytest.approx(1.0, abs=1e-3)
+    even = Moments(1.0, 1.0, 1.0, 0.0, 0.0, skewness=0.0)
+    assert float(even.widening(12)) == pytest.approx(2.2281 / 1.95996, rel=1e-4)
+    assert float(even.widening(10_000)) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_skewed_pairs_widen_the_interval() -> None:
+    values = np.array([0.0, 0.0, 0.0, 4.0])
+    one = moments(values, np.zeros(4), np.empty(0), 1.0, 0.0)
+    assert one.skewness == pytest.approx(2 / np.sqrt(3))
+    assert float(one.widening(100)) > float(Moments(1.0, 1.0, 1.0, 0.0, 0.0, 0.0).widening(100)) + 0.1

@@ -267,3 +267,27 @@ def test_directions_are_drawn_ahead_on_a_gpu(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(torch.Tensor, "to", lambda self, *_args, **_kwargs: self)
     for start, stop in ((0, 4), (4, 8), (8, 12), (0, 4), (20, 21)):
         assert torch.equal(plain(start, stop), ahead(start, stop))
+
+
+class HalfFrozen(torch.nn.Module):
+    """No gradient of one branch, in reverse mode only."""
+
+    def __init__(self, whole: bool) -> None:
+        super().__init__()
+        self.whole, self.one, self.two = whole, torch.nn.Linear(SIZE, 20), torch.nn.Linear(SIZE, 20)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x.flatten(1)
+        with torch.no_grad():
+            frozen = self.two(x)
+            if self.whole:
+                return self.one(x) + frozen
+        return self.one(x) + frozen
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_reverse_mode_that_disagrees_is_refused_where_it_is_needed(whole: bool) -> None:
+    probe = RatioProbe(scales=(0.1,), directions=64, jvp_directions=16)
+    assert ratio(HalfFrozen(whole), probe, some_images(1))["valid"].all()
+    with pytest.raises(EncoderRefused, match=r"no reverse-mode derivative .* use estimator='paper'"):
+        ratio(HalfFrozen(whole), probe.evolve(estimator="adaptive"), some_images(1))
