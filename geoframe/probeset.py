@@ -135,6 +135,10 @@ class ProbeSet(Spec):
         """Cheap digest of the source files, without decoding; None where there is none."""
         return None
 
+    def missing(self) -> str:
+        """Say what of the source can't be found, without reading it; "" where all is there, or that isn't known."""
+        return ""
+
     def smoke(self) -> ProbeSet:
         """Return the set that preset `smoke` measures: one photograph."""
         from geoframe.probesets.photos import Photos

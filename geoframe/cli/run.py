@@ -117,5 +117,18 @@ def _estimate(screen: Console, decisions: list[Decision], device: str) -> None:
     time = known if unknown < len(decisions) else f"; how long they take on {estimator.device} is not known"
     more = f", and {plural(unknown, 'cell')} of unknown time" if 0 < unknown < len(decisions) else ""
     screen.print(f"{plural(len(decisions), 'cell')}, {passes:,.0f} forward passes{time}{more}", soft_wrap=True)
+    _first(screen, decisions)
     for label, reason in estimator.reasons.items():
         screen.print(f"encoder {label} was not timed: {reason}", markup=False, soft_wrap=True)
+
+
+def _first(screen: Console, decisions: list[Decision]) -> None:
+    """Print what comes before the passes: trainings, and data that aren't there yet."""
+    from geoframe.foresight import not_found, trainings, trainings_line
+
+    cells = [decision.job.cell for decision in decisions if not decision.job.complete]
+    found = trainings(cells)
+    lines = [trainings_line(found)] if found else []
+    missing = not_found(cells, [training for training, cached in found if not cached])
+    for line in [*lines, *(f"warning: {problem}" for problem in missing)]:
+        screen.print(line, markup=False, soft_wrap=True)

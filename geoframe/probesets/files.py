@@ -44,6 +44,14 @@ class FileSet(ProbeSet):
         files = self.files()
         return Listing(tuple(file.id for file in files), tuple(file.label for file in files))
 
+    def missing(self) -> str:
+        """Say which folder or file can't be found."""
+        try:
+            self.files()
+        except BadInput as error:
+            return str(error)
+        return ""
+
     def source_digest(self) -> str | None:
         """Digest of the ids and the files' bytes; None where the files can't be found."""
         try:

@@ -31,6 +31,7 @@ FILES = {
     "FashionMNIST": {"train": "FashionMNIST/raw/train-*-ubyte", "test": "FashionMNIST/raw/t10k-*-ubyte"},
     "CIFAR10": {"train": "cifar-10-batches-py/data_batch_*", "test": "cifar-10-batches-py/test_batch"},
 }
+ADVICE = "put it there, set GEOFRAME_DATA, or say download=True"
 
 
 def _is_dataset(instance: Any, attribute: Any, value: Any) -> None:
@@ -157,7 +158,7 @@ class TorchvisionSet(ProbeSet):
         try:
             source = getattr(datasets, self.dataset)(str(root), download=self.download, **which)
         except (RuntimeError, OSError) as error:
-            advice = "the download failed" if self.download else "put it there, set GEOFRAME_DATA, or say download=True"
+            advice = "the download failed" if self.download else ADVICE
             raise MissingFile(f"{self.dataset} is not at {root} in torchvision's layout: {advice} ({error})") from error
         if len(source) != self._size():
             raise BadInput(f"{self.dataset} {self.split} at {root} holds {len(source)} images, not {self._size()}")
@@ -165,6 +166,14 @@ class TorchvisionSet(ProbeSet):
 
     def _size(self) -> int:
         return SIZES[self.dataset][self.split]
+
+    def missing(self) -> str:
+        """Say where the data set isn't; "" where it may be downloaded."""
+        if self.download:
+            return ""
+        root = self.folder()
+        pattern = FILES.get(self.dataset, {}).get(self.split, f"imagenette2/{self.split}")
+        return "" if any(root.glob(pattern)) else f"{self.dataset} is not at {root} in torchvision's layout: {ADVICE}"
 
     def source_digest(self) -> str | None:
         """Digest of the split's files; None where they are missing, and for Imagenette, which has thousands."""

@@ -249,6 +249,58 @@ class Typo(_Small):
     assert "encoder f was not timed: UnknownName: geoframe.models.small has no function 'mpl'" in result.stdout
 
 
+TRAINED = """
+import geoframe as gf
+
+def training(seed, epochs=2):
+    mlp = gf.FactoryEncoder("geoframe.models.small:mlp", kwargs={"inputs": 64}, input_shape=(1, 8, 8))
+    return gf.Training(model=mlp, data=gf.Digits(split="train"), epochs=epochs, seed=seed, name=f"net{seed}")
+
+class Trained(gf.Study):
+    encoders = (gf.TrainedEncoder(training(0)), gf.TrainedEncoder(training(0), step="init"),
+                gf.TrainedEncoder(training(1)))
+    probesets = (gf.Digits(n=1),)
+    probes = (gf.RayCoverageProbe(reference=gf.ImageFolder("refs"), n_reference=1),)
+    presets = {"more": {"encoders": (gf.TrainedEncoder(training(0)), gf.TrainedEncoder(training(2, epochs=1)))},
+               "random": {"encoders": (gf.TrainedEncoder(training(0), step="init"),)},
+               "mnist": {"probesets": (gf.TorchvisionSet("MNIST", n=1),), "probes": (gf.JacobianProbe(),)}}
+"""
+
+
+@pytest.fixture
+def trained(here, monkeypatch):
+    monkeypatch.setenv("GEOFRAME_CACHE", str(here / "cache"))
+    monkeypatch.setenv("GEOFRAME_DATA", str(here / "nothing"))
+    monkeypatch.setattr("geoframe.estimate.Estimator.seconds", lambda *_: 1.0)
+    (here / "trained.py").write_text(TRAINED)
+    return here
+
+
+def test_a_dry_run_names_trainings(trained, monkeypatch):
+    result = call("run", "trained.py", "--dry-run")
+    assert "2 trainings of 2 epochs come first where not in the cache: net0, net1\n" in result.stdout
+    assert "first where" not in call("run", "trained.py", "--dry-run", "--preset", "random").stdout
+    monkeypatch.setattr(
+        "geoframe.training.cache.TrainingCache.checkpoint", lambda cache, _: cache.training.seed == 0 or None
+    )
+    result = call("run", "trained.py", "--dry-run", "--preset", "more")
+    assert "first where not in the cache: net0 (2 epochs, cached), net2 (1 epoch)\n" in result.stdout
+
+
+def test_a_dry_run_warns_of_data_that_are_not_there(trained):
+    result = call("run", "trained.py", "--dry-run")
+    assert result.exit_code == 0
+    assert "warning: the data of 'refs' can't be found: no folder at refs" in result.stdout
+    result = call("run", "trained.py", "--dry-run", "--preset", "mnist")
+    assert result.exit_code == 0
+    assert result.stdout.count("warning:") == 1
+    assert "warning: the data of 'mnist-test1' can't be found: MNIST is not at" in result.stdout
+    raw = trained / "nothing" / "MNIST" / "raw"
+    raw.mkdir(parents=True)
+    (raw / "t10k-images-idx3-ubyte").touch()
+    assert "warning" not in call("run", "trained.py", "--dry-run", "--preset", "mnist").stdout
+
+
 def test_plot_needs_figures(here):
     assert call("run", "study.py", "--out", "out", "--device", "cpu").exit_code == 0
     result = call("plot", "out")

@@ -1,0 +1,83 @@
+"""What a run will need besides forward passes: trainings that aren't in the cache, and data that can't be found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from geoframe.errors import GeoframeError
+from geoframe.plan import Cell
+from geoframe.probeset import ProbeSet
+from geoframe.spec import Spec
+from geoframe.training.cache import TrainingCache
+from geoframe.training.encoder import TrainedEncoder
+from geoframe.training.recipe import Training
+
+
+def trainings(cells: Iterable[Cell]) -> list[tuple[Training, bool]]:
+    """Return the trainings behind cells, and whether all checkpoints that are measured are in the cache."""
+    found: dict[str, tuple[Training, bool]] = {}
+    for encoder in dict.fromkeys(spec for cell in cells for spec in nested(cell.encoder)):
+        if isinstance(encoder, TrainedEncoder) and encoder.moment is not None:
+            training = encoder.training
+            cached = TrainingCache(training).checkpoint(encoder.moment) is not None
+            found[training.key] = training, cached and found.get(training.key, (training, True))[1]
+    return list(found.values())
+
+
+def trainings_line(found: list[tuple[Training, bool]]) -> str:
+    """Say how many trainings come first, and which of them are done."""
+    epochs = sorted({training.epochs for training, _ in found})
+    each = f" of {_epochs(epochs[0])}" if len(epochs) == 1 else ""
+    names = []
+    for training, cached in found:
+        notes = [_epochs(training.epochs)] * (len(epochs) > 1) + ["cached"] * cached
+        names.append(training.label + (f" ({', '.join(notes)})" if notes else ""))
+    many = f"{len(found)} trainings{each} come" if len(found) > 1 else f"1 training{each} comes"
+    return f"{many} first where not in the cache: {', '.join(names)}"
+
+
+def not_found(cells: Iterable[Cell], pending: Iterable[Training]) -> list[str]:
+    """Say which data can't be found now: of probe sets, of probes' reference sets and of trainings to come."""
+    sets: dict[int, ProbeSet] = {}
+    for spec in [*(spec for cell in cells for spec in _read(cell)), *pending]:
+        sets |= {id(inner): inner for inner in nested(spec) if isinstance(inner, ProbeSet)}
+    problems = ((probeset.label, _problem(probeset)) for probeset in sets.values())
+    return list(
+        dict.fromkeys(f"the data of {label!r} can't be found: {problem}" for label, problem in problems if problem)
+    )
+
+
+def nested(value: Any) -> Iterator[Spec]:
+    """Yield a value that is a spec, and all specs in its fields and containers."""
+    if isinstance(value, Spec):
+        yield value
+        for field in attrs.fields(type(value)):
+            yield from nested(getattr(value, field.name))
+    elif isinstance(value, Mapping):
+        yield from nested(tuple(value.values()))
+    elif isinstance(value, tuple | list):
+        for inner in value:
+            yield from nested(inner)
+
+
+def _epochs(n: int) -> str:
+    return f"{n} epoch" if n == 1 else f"{n} epochs"
+
+
+def _read(cell: Cell) -> Iterator[Spec]:
+    """What is read to measure a cell: its probe set and probe, and the encoder's images where rays start at those."""
+    yield cell.probeset
+    yield cell.probe
+    rays = "reference_id" in cell.probe.declared() and getattr(cell.probe, "reference", None) is None
+    if rays and cell.encoder.training_set is not None:
+        yield cell.encoder.training_set
+
+
+def _problem(probeset: ProbeSet) -> str:
+    try:
+        return probeset.missing()
+    except (GeoframeError, OSError) as error:
+        return " ".join(str(error).split())
