@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import sys
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, ModuleType
 
 import attrs
 
 from geoframe.errors import BadInput, GeoframeError, MissingFile, UnknownName, did_you_mean
+from geoframe.neighbours import neighbours
 from geoframe.study import Study
 from geoframe.study_checks import FILE_MODULE
 
@@ -100,7 +99,7 @@ def _execute(path: Path) -> ModuleType:
     code = _compile(path)
     sys.modules[name] = module
     try:
-        with _importable(path.resolve().parent):
+        with neighbours(path.resolve().parent):
             exec(code, module.__dict__)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
@@ -115,17 +114,6 @@ def _compile(path: Path) -> CodeType:
         raise BadInput(f"{path}:{error.lineno or 1}: syntax error: {error.msg}") from error
     except (ValueError, OSError) as error:
         raise BadInput(f"{path} can't be read as Python: {error}") from error
-
-
-@contextmanager
-def _importable(folder: Path) -> Iterator[None]:
-    """Let a study file import its neighbours, as a script would."""
-    sys.path.append(str(folder))
-    try:
-        yield
-    finally:
-        if str(folder) in sys.path:
-            sys.path.remove(str(folder))
 
 
 def _line_in(error: BaseException, file: str) -> int:

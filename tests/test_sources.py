@@ -141,3 +141,22 @@ def test_a_half_finished_cell_is_not_mixed(folder):
     assert outdated.reason == "the files of probe set 'ref' (probe.reference) have changed"
     assert started.record.sources == Sources().of(cell.parts)
     assert rest[0].start == 0
+
+
+def test_of_a_factory_the_file_that_changed_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    factory, weights = tmp_path / "nets_f.py", tmp_path / "mlp.pth"
+    factory.write_text("import helper_f\n")
+    weights.write_text("1")
+    parts = {"encoder": gf.FactoryEncoder(f"{factory}:f", kwargs={"weights": "mlp.pth"}, input_shape=(1, 4, 4))}
+    before = Sources().of(parts)
+    assert Sources().changed(parts, before) == ""
+    (tmp_path / "helper_f.py").write_text("")
+    assert Sources().changed(parts, before) == "file helper_f.py was not there before"
+    before = Sources().of(parts)
+    weights.write_text("22")
+    assert Sources().changed(parts, before) == "file mlp.pth has changed"
+    weights.unlink()
+    assert Sources().changed(parts, before) == ""  # no evidence: finished results don't need it
+    factory.write_text("import helper_f  # mine\n")
+    assert Sources().changed(parts, before) == "file nets_f.py has changed"

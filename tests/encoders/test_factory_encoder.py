@@ -118,3 +118,53 @@ def test_what_is_not_a_target():
             gf.FactoryEncoder(target, input_shape=SHAPE)
     with pytest.raises(gf.BadInput, match="needs input_shape"):
         gf.FactoryEncoder("a:b")
+
+
+HELPED = """
+from helper_of_factory import build
+def make(weights=None):
+    import late_helper_of_factory
+    return build()
+"""
+HELPER = """
+from torch import nn
+def build():
+    return nn.Sequential(nn.Flatten(), nn.Linear(48, {width}), nn.ReLU(), nn.Linear({width}, 5))
+"""
+
+
+def helped(folder, width, **options):
+    folder.mkdir(exist_ok=True)
+    (folder / "nets.py").write_text(HELPED)
+    (folder / "helper_of_factory.py").write_text(HELPER.format(width=width))
+    (folder / "late_helper_of_factory.py").write_text("")
+    return gf.FactoryEncoder(f"{folder}/nets.py:make", input_shape=SHAPE, **options)
+
+
+def width(encoder):
+    return encoder.build().head.in_features
+
+
+def test_neighbours_can_be_imported_and_are_watched(tmp_path):
+    encoder, other = helped(tmp_path / "a", 6), helped(tmp_path / "b", 7)
+    assert (width(encoder), width(other), width(encoder)) == (6, 7, 6)
+    assert set(encoder.source_files()) == {"nets.py", "helper_of_factory.py", "late_helper_of_factory.py"}
+    before = encoder.source_digest()
+    helped(tmp_path / "a", 8)
+    assert encoder.source_digest() not in (None, before)
+    assert (width(encoder), width(other)) == (8, 7)
+
+
+def test_files_named_in_arguments_are_watched(file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    values = {"weights": "net.pth", "more": ["beside.pth", 3, "", "x" * 5000, "\0"], "none": "absent.pth"}
+    encoder = gf.FactoryEncoder(f"{file}:make", kwargs=values, input_shape=SHAPE)
+    alone = encoder.source_digest()
+    (tmp_path / "net.pth").write_text("1")
+    (file.parent / "beside.pth").write_text("1")
+    assert set(encoder.source_files()) == {"nets.py", "net.pth", "beside.pth"}
+    before = encoder.source_digest()
+    (tmp_path / "net.pth").write_text("22")
+    assert len({alone, before, encoder.source_digest()}) == 3
+    of_module = gf.FactoryEncoder("geoframe.models.small:mlp", kwargs={"w": "net.pth"}, input_shape=SHAPE)
+    assert set(of_module.source_files()) == {"net.pth"}
