@@ -29,7 +29,11 @@ JVP_COST = 3.0  # forward passes that one Jacobian–vector product counts for i
 def _per_channel(value: PerChannel, channels: int, label: str) -> torch.Tensor:
     tensor = torch.as_tensor(value, dtype=torch.float32).reshape(-1)
     if tensor.numel() not in (1, channels):
-        raise EncoderRefused(f"encoder {label!r}: mean and std take 1 or {channels} values, not {tensor.numel()}")
+        have = "1 channel" if channels == 1 else f"{channels} channels"
+        raise EncoderRefused(
+            f"encoder {label!r}: mean and std hold {tensor.numel()} values, but its images have {have}: give a value "
+            "for each channel, or one for all"
+        )
     return tensor.expand(channels).reshape(1, channels, 1, 1).clone()
 
 

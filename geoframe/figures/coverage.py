@@ -87,7 +87,8 @@ class CoverageByOutcome(Figure):
         """What is drawn."""
         return (
             "Same-class rays to test images (Neural Expansion, fig. 3), by whether the prediction is right; dots: test "
-            f"images; {MARKER}; under each group: correct / misclassified images."
+            f"images; {MARKER}; under each group: correct / misclassified images. Networks with their initial weights "
+            "are left out."
         )
 
     def draw(self, tree: xr.DataTree) -> dict[str, matplotlib.figure.Figure]:

@@ -18,9 +18,14 @@ if TYPE_CHECKING:
 PER_VALUE = 20.0  # passes that an iterative method is planned to need for each value
 
 
-def _check_share(_probe: Any, field: Any, value: Any) -> None:
+def _check_threshold(_probe: Any, field: Any, value: Any) -> None:
     if value is not None and not (isinstance(value, int | float) and 0 <= value < float("inf")):
         raise ValueError(f"{field.name}={value!r:.80} should be a number, 0 or more")
+
+
+def _check_share(_probe: Any, field: Any, value: float) -> None:
+    if not 0 <= value < 1:  # no value is above the largest
+        raise ValueError(f"{field.name}={value!r:.80} should be a share of the largest value, from 0 to below 1")
 
 
 @attrs.frozen(kw_only=True)
@@ -62,7 +67,7 @@ class JacobianProbe(Probe):
 
     top: int | None = count_field(None)
     layer: Layer = layer_field()
-    rank_threshold: float | None = attrs.field(default=None, validator=_check_share)
+    rank_threshold: float | None = attrs.field(default=None, validator=_check_threshold)
     significant: float = attrs.field(default=0.1, converter=float, validator=_check_share)
 
     def default_name(self) -> str:

@@ -62,12 +62,13 @@ class TubeSummary(Summary):
     ----------
     probe : str
         Node of the results.
-    claimed : tuple of str
-        Architectures of which the paper says it; others are reported without a verdict.
+    claimed, datasets : tuple of str
+        Architectures and data sets of which the paper says it; others are reported without a verdict.
     """
 
     probe: str = "tube"
     claimed: tuple[str, ...] = ("cnn",)
+    datasets: tuple[str, ...] = ("MNIST", "FashionMNIST")
 
     def default_name(self) -> str:
         """Return the node's name."""
@@ -81,7 +82,7 @@ class TubeSummary(Summary):
             "for medians, Wilson's for the share of rays, bootstrap for the share of radii; a radius at the search's "
             "cap counts as the cap. wide rays: every radius is at least one hop; agrees: more than half of the rays "
             "are, by the interval, as Neural Expansion, F.3, says of the typical ray of CNNs on MNIST and "
-            "Fashion-MNIST; disagrees: less than half; reported: the paper says nothing of the architecture"
+            "Fashion-MNIST; disagrees: less than half; reported: the paper says nothing of the architecture or the data"
         )
 
     def compute(self, tree: xr.DataTree) -> xr.Dataset:
@@ -134,7 +135,8 @@ class TubeSummary(Summary):
         return [(self.label, *self.rows(ds)), (f"{self.label}, radii in hops", headers, rows)]
 
     def _is_claimed(self, cell: xr.Dataset) -> bool:
-        return "architecture" not in cell.coords or str(cell["architecture"].item()) in self.claimed
+        said = {"architecture": self.claimed, "dataset": self.datasets, "probeset_dataset": self.datasets}
+        return all(name not in cell.coords or str(cell[name].item()) in known for name, known in said.items())
 
 
 def verdict(cell: xr.Dataset) -> str:

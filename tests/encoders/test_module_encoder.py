@@ -130,3 +130,8 @@ def test_a_whole_classifier_is_cut_in_front_of_its_head():
     assert whole.features(x).shape == (2, 6)
     torch.testing.assert_close(whole.logits(x), net(x), rtol=1e-6, atol=1e-7)
     assert isinstance(net[3], torch.nn.Linear)
+
+
+def test_a_mean_of_another_number_of_channels_is_one_line():
+    with pytest.raises(gf.EncoderRefused, match="mean and std hold 2 values, but its images have 3 channels: give a"):
+        _encoder(mean=(0.1, 0.2)).load()

@@ -140,3 +140,9 @@ def test_checks_for_authors() -> None:
     check_probe(gf.JacobianProbe())
     check_probe(gf.JacobianProbe(layer="pre", top=3))
     check_probe(gf.JacobianProbe().smoke())
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.0, 2, float("nan")])
+def test_a_share_that_no_value_is_above(share: float) -> None:
+    with pytest.raises(ValueError, match=r"significant=.* should be a share of the largest value, from 0 to below 1"):
+        gf.JacobianProbe(significant=share)

@@ -32,6 +32,16 @@ def test_an_architecture_that_the_paper_says_nothing_of_is_reported():
     assert [row[-1] for row in TubeSummary().rows(found)[1]] == ["agrees", "reported"]
 
 
+def test_data_that_the_paper_says_nothing_of_are_reported():
+    ds = tube_tree()["tube"].to_dataset()
+    of = ds.assign_coords(dataset=("encoder", np.array(["MNIST", "digits"], dtype=object)))
+    found = TubeSummary().compute(xr.DataTree.from_dict({"tube": of}))
+    assert [row[-1] for row in TubeSummary().rows(found)[1]] == ["agrees", "reported"]
+    on = of.assign_coords(probeset_dataset=("probeset", np.array(["KMNIST"] * ds.sizes["probeset"], dtype=object)))
+    found = TubeSummary().compute(xr.DataTree.from_dict({"tube": on}))
+    assert [row[-1] for row in TubeSummary().rows(found)[1]] == ["reported"] * 2
+
+
 def test_few_rays_are_inconclusive():
     (first, _) = TubeSummary().rows(TubeSummary().compute(tube_tree(rays=3)))[1]
     assert first[-1] == "inconclusive"
