@@ -74,8 +74,9 @@ def apply(fields: Fields, override: Override, source: str) -> tuple[Fields, list
     changed: list[Spec] = []
     for item in fields[field]:
         if item.label in labels and not (pattern and _reach(item, path) is None):
+            label = item.label  # before: it may be made of the field's value
             before, item = _change(item, _reach(item, path) or path, override.value, where)
-            changes.append(f"{field}.{item.label}.{'.'.join(path)}: {short(before)} → {short(override.value)}")
+            changes.append(f"{field}.{label}.{'.'.join(path)}: {short(before)} → {short(override.value)}")
         changed.append(item)
     if not changes:
         first = next(item for item in fields[field] if item.label in labels)

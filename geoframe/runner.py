@@ -17,6 +17,7 @@ from geoframe.loading import FoundStudy, find_study
 from geoframe.plan import Cell, Plan
 from geoframe.progress import Progress
 from geoframe.publish import publish
+from geoframe.replacing import replaced
 from geoframe.report import Report
 from geoframe.runlog import RunLog
 from geoframe.store import RunFolder
@@ -150,6 +151,8 @@ class Runner:
 
             self.device = resolve_device(self.options.device)
             refuse_mixing(self.report.decisions, self.device, device_name(self.device), torch.__version__)
+        if said := replaced(self.folder, found.reference, self.plan):
+            self.progress.say(said)
         self.log.begin(found, self.plan, self.options.set)
         for decision in self.report.decisions:
             if decision.job.complete:

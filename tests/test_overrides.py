@@ -117,3 +117,11 @@ def test_short_values():
     assert short(tuple(range(17))) == "17 values (0 … 16)"
     assert short(FIELDS["probes"]) == "1 (norm)"
     assert short("x" * 100).endswith("…")
+
+
+def test_a_name_made_of_the_value_is_told_as_it_was_given():
+    from geoframe.probesets.digits import Digits
+
+    fields = {"probesets": (Digits(n=40),)}
+    _, changes = apply(fields, parse("probesets.digits-test40.n=10"), "--set")
+    assert changes == ["probesets.digits-test40.n: 40 → 10"]

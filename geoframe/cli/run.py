@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from geoframe.explain import Decision
+    from geoframe.loading import FoundStudy
     from geoframe.plan import Plan
 
 
@@ -51,7 +52,7 @@ def run(
     screen = console()
     _announce(screen, plan)
     if dry_run or explain:
-        _foresee(screen, plan, out, device, dry_run=dry_run, explain=explain)
+        _foresee(screen, found, plan, out, device, dry_run=dry_run, explain=explain)
     if dry_run:
         return
     from geoframe.cli.conclude import conclude
@@ -75,9 +76,12 @@ def _announce(screen: Console, plan: Plan) -> None:
         screen.print(f"  {change}", markup=False, soft_wrap=True)
 
 
-def _foresee(screen: Console, plan: Plan, out: Path | None, device: str, *, dry_run: bool, explain: bool) -> None:
+def _foresee(
+    screen: Console, found: FoundStudy, plan: Plan, out: Path | None, device: str, *, dry_run: bool, explain: bool
+) -> None:
     from geoframe.cells import CellStore
     from geoframe.explain import decide
+    from geoframe.replacing import replaced
     from geoframe.runner import default_folder
     from geoframe.store import RunFolder
 
@@ -89,6 +93,8 @@ def _foresee(screen: Console, plan: Plan, out: Path | None, device: str, *, dry_
             line = f"{decision.action:6}  {decision.job.cell.label}: {decision.reason}"
             screen.print(line, markup=False, soft_wrap=True)
     if dry_run:
+        if said := replaced(folder, found.reference, plan):
+            screen.print(said, markup=False, soft_wrap=True)
         _estimate(screen, decisions, device)
 
 

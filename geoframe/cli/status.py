@@ -29,7 +29,9 @@ def status(out: Path) -> None:
         listing.add_row(cell["encoder"], cell["probeset"], cell["probe"], state)
     screen = console()
     study = run["study"]
-    screen.print(f"{study['name']}: {study['title']}; preset {study['preset']}", markup=False, soft_wrap=True)
+    called = f"{study['name']}: {study['title']}" if study["title"] else study["name"]
+    place = f"; {study['reference']}" if study["reference"] else ""
+    screen.print(f"{called}; preset {study['preset']}{place}", markup=False, soft_wrap=True)
     screen.print(listing, markup=False)
     published = f"results in {folder.results}" if folder.results.exists() else "no results published yet"
     screen.print(f"{states.count('finished')} of {len(states)} cells are finished; {published}", markup=False)

@@ -322,3 +322,36 @@ def test_as_a_module(here):
     assert done.stderr == ""
     assert "[1/1] a × dots × norm: done in" in done.stdout
     assert shell("--version", cwd=here).stdout == "geoframe 0.1.0\n"
+
+
+def said(result):
+    assert result.exit_code == 0, result.output
+    return [line for line in result.output.splitlines() if "this run replaces them" in line]
+
+
+def test_a_run_with_other_settings_says_what_it_replaces(here):
+    run = ("run", "study.py", "--device", "cpu", "--set", "encoders=a")
+    more = (*run, "--set", "probes.norm.repeats=2")
+    line = "the results in runs/small-paper are {}: this run replaces them (finished cells stay)"
+    assert said(call(*run)) == said(call(*run)) == []
+    assert said(call(*more, "--dry-run")) == [line.format("with encoders: 2 (a, b) → 1 (a)")]
+    assert said(call(*more)) == [line.format("with encoders: 2 (a, b) → 1 (a)")]
+    assert said(call(*more)) == []
+    assert said(call(*run)) == [line.format("with encoders: 2 (a, b) → 1 (a) and 1 more")]
+    assert said(call("run", "study.py")) == [line.format("with encoders: 2 (a, b) → 1 (a)")]
+    assert said(call(*run)) == [line.format("without these changes")]
+    (here / "study.py").write_text(STUDY.replace("Norm(),", "Norm(repeats=4),"))
+    assert said(call(*run)) == [line.format("of the study as it was before")]
+    call(*run, "--out", "out")
+    assert said(call(*run, "--out", "out", "--preset", "smoke")) == [
+        line.format("of preset paper").replace("runs/small-paper", "out")
+    ]
+
+
+def test_the_study_file_of_a_folder_is_told(here):
+    (here / "study.py").write_text(STUDY.replace('    "What it shows."\n', ""))
+    (here / "twin.py").write_text(STUDY)
+    assert said(call("run", "study.py", "--device", "cpu")) == []
+    status = call("status", "runs/small-paper").output.splitlines()[0]
+    assert status == f"small; preset paper; {(here / 'study.py').resolve()}::Small"
+    assert f"are of {(here / 'study.py').resolve()}::Small:" in said(call("run", "twin.py"))[0]
