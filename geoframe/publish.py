@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import xarray as xr
 
+from geoframe.agreement import outdated
 from geoframe.cells import CellStore, storable
 from geoframe.controls import with_controls
 from geoframe.errors import FAILURES, GeoframeError
@@ -46,7 +47,10 @@ def publish(plan: Plan, cells: CellStore, folder: RunFolder) -> Published:
 
     Nothing that changes between equal runs (times, paths) goes in, so that equal runs give equal bytes.
     """
-    nodes = {probe.label: node for probe in plan.study.probes if (node := _node(plan, cells, probe.label)) is not None}
+    mixed = outdated(cells.records())  # a run that was stopped couldn't measure them again
+    finished = [cell for cell in plan.cells if cell.key not in mixed and cells.is_finished(cell.key)]
+    parts = {probe.label: _node(plan, cells, finished, probe.label) for probe in plan.study.probes}
+    nodes = {label: node for label, node in parts.items() if node is not None}
     published = Published()
     if not nodes:
         return published
@@ -65,15 +69,15 @@ def publish(plan: Plan, cells: CellStore, folder: RunFolder) -> Published:
     return published
 
 
-def _node(plan: Plan, cells: CellStore, probe: str) -> xr.Dataset | None:
+def _node(plan: Plan, cells: CellStore, publishable: list[Cell], probe: str) -> xr.Dataset | None:
     """One probe's node, or None where none of its cells is finished."""
     encoders, probesets = plan.study.encoders, plan.study.probesets
     row = {encoder.label: place for place, encoder in enumerate(encoders)}
     column = {probeset.label: place for place, probeset in enumerate(probesets)}
     finished = {
         (row[cell.encoder.label], column[cell.probeset.label]): cell
-        for cell in plan.cells
-        if cell.probe.label == probe and cells.is_finished(cell.key)
+        for cell in publishable
+        if cell.probe.label == probe
     }
     if not finished:
         return None

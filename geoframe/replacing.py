@@ -7,7 +7,7 @@ from geoframe.store import RunFolder
 
 
 def replaced(folder: RunFolder, reference: str, plan: Plan) -> str:
-    """Say in one line whose results a run replaces; "" where there are none, or they are of the same run.
+    """Say in one line whose results a run replaces; "" where there are none, or all of them stay.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def replaced(folder: RunFolder, reference: str, plan: Plan) -> str:
         whose = f"of preset {study['preset']}"
     elif (changes := study.get("changes", [])) != list(plan.study.changes):
         whose = f"with {_few(changes)}" if changes else "without these changes"
-    elif {cell["key"] for cell in before["plan"]} != set(plan.unique()):
+    elif not {cell["key"] for cell in before["plan"]} <= set(plan.unique()):
         whose = "of the study as it was before"
     if not whose:
         return ""

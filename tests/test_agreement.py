@@ -26,6 +26,10 @@ def rerun(out, study=Small, **options):
     return log
 
 
+def again(log):
+    return [line for line in log.lines if "computed again" in line]
+
+
 def negated(self):
     network = TinyEncoder.first_build(self)
     for parameter in network.features.parameters():
@@ -55,7 +59,7 @@ def test_weights_that_change_without_a_trace_are_noticed_by_later_cells(tmp_path
     assert [(d.action, d.reason) for d in decisions] == [("run", reason), ("skip", "finished before")]
     log = rerun(tmp_path)
     assert log.cells == ["a × dots × one"]
-    assert log.lines == [f"a × dots × one: computed again, {reason}"]
+    assert again(log) == [f"a × dots × one: computed again, {reason}"]
     assert len(digests(tmp_path)) == 1
     assert rerun(tmp_path).cells == []
 
@@ -87,7 +91,7 @@ def test_images_that_change_between_two_encoders_are_noticed_before_publishing(t
     monkeypatch.setattr(Faded, "records", records)
     log = rerun(tmp_path, Both)
     assert sorted(log.cells) == [f"{e} × dark × {p}" for e in "ab" for p in ("one", "other")]
-    assert log.lines == [
+    assert again(log) == [
         f"a × dark × {probe}: computed again, cells of probe set 'dark' were measured with different images"
         for probe in ("one", "other")
     ]
@@ -123,3 +127,47 @@ def test_the_latest_stands():
         "2",
         "4",
     }
+
+
+def test_a_stopped_run_publishes_no_mixture(tmp_path, replace_weights, monkeypatch):
+    rerun(tmp_path)
+    replace_weights()
+    rerun(tmp_path, set=["probes.one.repeats=2"])  # `other` is of the new weights now
+
+    def stop(self, record):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(CellStore, "start", stop)
+    with pytest.raises(KeyboardInterrupt):
+        rerun(tmp_path)
+    assert set(gf.open(tmp_path).children) == {"other"}
+
+
+def test_images_of_a_stopped_run_are_no_mixture(tmp_path, monkeypatch):
+    class Dark(Small):
+        probesets = (Faded(of=Dots(n=2), name="dark"),)
+        probes = (Norm(),)
+
+    class Both(Dark):
+        name = "dark"
+        encoders = (TinyEncoder(name="a"), TinyEncoder(name="b", seed=1))
+
+    def records(self):
+        for record in Dots.records(self.of):
+            yield attrs.evolve(record, image=record.image * 0.9)
+
+    rerun(tmp_path, Dark)
+    monkeypatch.setattr(Faded, "records", records)
+    pack = CellStore.pack
+
+    def stopping(self, key):
+        pack(self, key)
+        if self.record(key).names["encoder"] == "b":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(CellStore, "pack", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        rerun(tmp_path, Both)
+    norm = gf.open(tmp_path)["norm"]["norm"]
+    assert norm.sel(encoder="b").notnull().all()
+    assert norm.sel(encoder="a").isnull().all()
