@@ -22,7 +22,7 @@ class Estimator:
     """
 
     def __init__(self, device: str = "auto") -> None:
-        from geoframe.measuring import resolve_device
+        from geoframe.settings import resolve_device
 
         self.device = resolve_device(device)
         self.reasons: dict[str, str] = {}
@@ -60,8 +60,8 @@ def seconds_per_pass(encoder: Encoder, device: str) -> float:
     """Build an encoder and time batches, after one image to warm up: larger ones as long as they are quick."""
     import torch
 
-    from geoframe.measuring import choose_settings
     from geoframe.numerics import exact_numerics
+    from geoframe.settings import choose_settings
 
     loaded = encoder.load(device)
     largest = max(BATCH, choose_settings(loaded).micro_batch)

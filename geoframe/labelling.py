@@ -16,7 +16,7 @@ from geoframe.provenance import git_commit, readable, versions
 
 if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
-    from geoframe.measuring import Settings
+    from geoframe.settings import Settings
 
 KNOWN = {"scale": ("perturbation size η", "raw-pixel L2")}
 

@@ -147,7 +147,7 @@ class Runner:
         if self._missing() or self.options.device != "auto":  # a device that was asked for must exist
             import torch
 
-            from geoframe.measuring import device_name, resolve_device
+            from geoframe.settings import device_name, resolve_device
 
             self.device = resolve_device(self.options.device)
             refuse_mixing(self.report.decisions, self.device, device_name(self.device), torch.__version__)

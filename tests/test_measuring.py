@@ -16,6 +16,7 @@ import geoframe as gf
 from geoframe import measuring
 from geoframe.errors import BadInput
 from geoframe.probeset import Images
+from geoframe.settings import Settings, choose_settings, resolve_device
 from geoframe.spec import digest
 from tests.networks import SHAPE, loaded, relu_net, some_images
 
@@ -64,7 +65,7 @@ class Spread(gf.Probe):
 
 def measured(probe: gf.Probe, images: Images, micro_batch: int = 8) -> xr.Dataset:
     encoder = loaded(relu_net())
-    chosen = measuring.Settings(**{**measuring.choose_settings(encoder).to_json(), "micro_batch": micro_batch})
+    chosen = Settings(**{**choose_settings(encoder).to_json(), "micro_batch": micro_batch})
     parts = [
         measuring.measure_block(probe, encoder, images, start, stop, chosen)
         for start, stop in measuring.blocks(probe, len(images))
@@ -101,7 +102,7 @@ def test_calls_as_large_as_a_batch_are_not_split_and_sets_never_are() -> None:
 def test_results_do_not_depend_on_the_blocks() -> None:
     images = some_images(5)
     probe, encoder = Dear(), loaded(relu_net())
-    chosen = measuring.choose_settings(encoder)
+    chosen = choose_settings(encoder)
     whole = measuring.measure_block(probe, encoder, images, 0, 5, chosen)
     parts = [measuring.measure_block(probe, encoder, images, start, start + 1, chosen) for start in range(5)]
     xr.testing.assert_identical(measuring.concat_blocks(parts), whole)
@@ -137,7 +138,7 @@ def test_the_last_batch_is_padded_so_that_all_have_one_size() -> None:
             return x.flatten(1)
 
     encoder = loaded(Watch())
-    chosen = measuring.Settings(**{**measuring.choose_settings(encoder).to_json(), "micro_batch": 4})
+    chosen = Settings(**{**choose_settings(encoder).to_json(), "micro_batch": 4})
     sizes.clear()
     measuring.measure_block(FeatureNorm(), encoder, some_images(6), 0, 6, chosen)
     assert sizes == [4, 4]
@@ -216,8 +217,8 @@ def test_measure_restores_the_state_of_torch() -> None:
 
 
 def test_settings_survive_json() -> None:
-    chosen = measuring.choose_settings(loaded(relu_net()))
-    assert measuring.Settings.from_json(chosen.to_json()) == chosen
+    chosen = choose_settings(loaded(relu_net()))
+    assert Settings.from_json(chosen.to_json()) == chosen
 
 
 def test_an_absent_device_is_one_line() -> None:
@@ -225,7 +226,7 @@ def test_an_absent_device_is_one_line() -> None:
         pytest.skip("this machine has a CUDA device")
     for name in ("cuda", "cuda:3", "nonsense"):
         with pytest.raises(BadInput, match="can't be used here") as caught:
-            measuring.resolve_device(name)
+            resolve_device(name)
         assert "\n" not in str(caught.value)
 
 

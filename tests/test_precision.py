@@ -8,8 +8,9 @@ import pytest
 import torch
 
 import geoframe as gf
-from geoframe.measuring import choose_settings, measure_block
+from geoframe.measuring import measure_block
 from geoframe.precision import choose_ladder, relative_error, rounded
+from geoframe.settings import choose_settings
 from tests.networks import conv_net, loaded, some_images
 
 SHAPE = (3, 16, 16)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from geoframe.errors import EncoderRefused
-from geoframe.measuring import choose_settings
+from geoframe.settings import choose_settings
 from tests.networks import SHAPE, SIZE, Linear, Sine, Square, conv_net, loaded, relu_net, some_images
 
 PIXELS = some_images(2).pixels

@@ -11,7 +11,8 @@ import geoframe as gf
 from geoframe import tuning
 from geoframe.encoder import Network
 from geoframe.loaded import LoadedEncoder
-from geoframe.measuring import choose_settings, measure_block
+from geoframe.measuring import measure_block
+from geoframe.settings import choose_settings
 from geoframe.tuning import tuned_batch, tuned_derivative
 from tests.networks import conv_net, loaded, relu_net, some_images
 

@@ -14,7 +14,7 @@ from geoframe.sources import Sources
 
 if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
-    from geoframe.measuring import Settings
+    from geoframe.settings import Settings
 
 
 class SerialEngine(Engine):
@@ -64,7 +64,7 @@ class SerialEngine(Engine):
 
     def _prepared(self, loaded: LoadedEncoder, images: Images) -> Settings:
         """Choose the settings of new cells, and refuse what would give silently wrong numbers."""
-        from geoframe.measuring import choose_settings
+        from geoframe.settings import choose_settings
 
         settings = choose_settings(loaded, self.memory)
         loaded.micro_batch = settings.micro_batch
@@ -72,8 +72,9 @@ class SerialEngine(Engine):
         return settings
 
     def _cell(self, loaded: LoadedEncoder, images: Images, fresh: Settings, job: Job) -> Iterator[Event]:
-        from geoframe.measuring import check_needs, choose_settings, measure_block
+        from geoframe.measuring import check_needs, measure_block
         from geoframe.references import forget_changed
+        from geoframe.settings import choose_settings
 
         loaded.on_pass = self.on_pass
         try:
@@ -101,7 +102,7 @@ class SerialEngine(Engine):
 
 def _settings_of(job: Job, fresh: Settings) -> Settings:
     """Return the settings that the cell was started with, if this machine can go on with them."""
-    from geoframe.measuring import Settings
+    from geoframe.settings import Settings
 
     if job.record is None:
         return fresh

@@ -18,10 +18,10 @@ from rich.table import Table
 from geoframe.fusing import fused
 from geoframe.geometry.response import even_blocks, pair_responses
 from geoframe.loaded import LoadedEncoder
-from geoframe.measuring import choose_settings
 from geoframe.numerics import exact_numerics
 from geoframe.process import share_cores
 from geoframe.ratio_estimators import ImageDirections
+from geoframe.settings import choose_settings
 from tests.benchmarks.ratio import NAMES, subject
 
 PAIRS = 16

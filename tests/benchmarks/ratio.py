@@ -29,8 +29,9 @@ import geoframe as gf
 from geoframe.geometry.directions import unit_directions
 from geoframe.geometry.ratio import estimate_ratio
 from geoframe.loaded import LoadedEncoder
-from geoframe.measuring import choose_settings, measure_block
+from geoframe.measuring import measure_block
 from geoframe.process import share_cores
+from geoframe.settings import choose_settings
 
 BATCH = 32
 NAMES = ("efficientnet_lite0", "resnet20", "vit_tiny")

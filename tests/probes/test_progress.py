@@ -8,8 +8,9 @@ import torch
 import geoframe as gf
 from geoframe.encoder import Encoder
 from geoframe.loaded import LoadedEncoder
-from geoframe.measuring import blocks, choose_settings, measure_block
+from geoframe.measuring import blocks, measure_block
 from geoframe.plan import Cell
+from geoframe.settings import choose_settings
 from tests.networks import SHAPE, loaded, relu_net
 
 REFERENCE = gf.TensorSet(torch.rand(12, *SHAPE), labels=[0, 1, 2] * 4, name="train")

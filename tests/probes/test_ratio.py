@@ -20,6 +20,7 @@ from geoframe.geometry.directions import unit_directions
 from geoframe.probes.ratio import CIFAR_SCALES, IMAGENET_SCALES, RatioProbe
 from geoframe.probeset import Images
 from geoframe.ratio_estimators import ImageDirections
+from geoframe.settings import Settings, choose_settings
 from tests.networks import SHAPE, SIZE, Linear, Sine, Square, conv_net, loaded, relu_net, some_images
 from tests.plain_ratio import plain_ratio
 
@@ -28,9 +29,9 @@ def ratio(
     network: torch.nn.Module, probe: RatioProbe, images: Images, micro_batch: int | None = None, **fields: object
 ) -> xr.Dataset:
     encoder = loaded(network, tuple(images.pixels.shape[1:]), **fields)  # type: ignore[arg-type]
-    chosen = measuring.choose_settings(encoder)
+    chosen = choose_settings(encoder)
     if micro_batch:
-        chosen = measuring.Settings(**{**chosen.to_json(), "micro_batch": micro_batch})
+        chosen = Settings(**{**chosen.to_json(), "micro_batch": micro_batch})
     parts = [
         measuring.measure_block(probe, encoder, images, start, stop, chosen)
         for start, stop in measuring.blocks(probe, len(images))
