@@ -31,6 +31,10 @@ def _pairs(blocks: Iterable[Sequence[int]]) -> list[tuple[int, int]]:
     return [(start, stop) for start, stop in blocks]
 
 
+def _shape(sizes: Iterable[int]) -> tuple[int, ...]:
+    return tuple(sizes)
+
+
 @attrs.frozen(kw_only=True)
 class Record:
     """What a cell was started with: fixed then, and used again when it is resumed.
@@ -62,7 +66,7 @@ class Record:
     blocks: list[tuple[int, int]] = attrs.field(converter=_pairs)
     encoder_digest: str
     images_digest: str
-    input_shape: tuple[int, ...] = attrs.field(default=(), converter=tuple)
+    input_shape: tuple[int, ...] = attrs.field(default=(), converter=_shape)
     sources: dict[str, str] = attrs.field(factory=dict, validator=attrs.validators.instance_of(dict))
 
     @property
