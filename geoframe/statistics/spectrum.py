@@ -198,10 +198,15 @@ class SpectrumClaims(Summary):
         return headers, rows
 
     def tables(self, ds: xr.Dataset) -> list[tuple[str, list[str], list[list[str]]]]:
-        """Return the table of claims, or one that says why there are none."""
+        """Return a table of claims for each probe set, or one that says why there are none."""
         if not ds.data_vars:
             return [(self.label, ["nothing to compare"], [["no trained network in these results"]])]
-        return super().tables(ds)
+        headers, rows = self.rows(ds)
+        sets = dict.fromkeys(row[1] for row in rows)
+        return [
+            (f"{self.label}, {name}", headers[:1] + headers[2:], [row[:1] + row[2:] for row in rows if row[1] == name])
+            for name in sets
+        ]
 
 
 def verdict(cell: xr.Dataset) -> str:

@@ -146,8 +146,8 @@ def main(directions: int, names: tuple[str, ...], one: str, target: float) -> No
     if one:
         print(json.dumps(measured(names[0], one, directions, target)))
         return
-    table = Table("encoder", "method", "wall", "plain / it", "CPU", "passes", "peak MB", "error", "difference")
     for name in names or [n for n in NAMES if n != "resnet20" or "GEOFRAME_DATA" in os.environ]:
+        table = Table("encoder", "method", "wall", "plain / it", "CPU", "passes", "peak MB", "error", "difference")
         base = run(name, "plain", directions, target)
         reached = min(base["error"])
         for method in ("plain", "paper", "adaptive", "ladder"):
@@ -157,7 +157,7 @@ def main(directions: int, names: tuple[str, ...], one: str, target: float) -> No
             faster = f"{base['seconds'] / row['seconds']:.2f}"
             costs = (f"{row['seconds']:.1f} s", faster, f"{row['cpu']:.1f} s", f"{row['passes']:.0f}")
             table.add_row(name, method, *costs, f"{row['megabytes']:.0f}", errors, f"{gap:.1e}")
-    Console(width=120).print(table)
+        Console(width=120).print(table)
 
 
 if __name__ == "__main__":
