@@ -173,7 +173,8 @@ class _Search:
         short = end - begin <= _SHORTEST * self.cap
         overtaken = margin.centre - margin.tilt.abs() + margin.reach < 0
         margins = margin.centre + self.tie[rays]
-        crosses = margins + margin.tilt < 0  # else it ends in a tie
+        crosses = margins - margin.tilt.abs() < 0
+        overtaken &= crosses | (margin.tilt.abs() <= self.tie[rays])  # a margin that only comes near 0 isn't a tie yet
         margins = torch.where(crosses, margins, margin.centre)
         share = first_zero(margins.masked_fill(~overtaken, NEVER), margin.tilt)
         crossing = torch.where(linear, begin + share * (end - begin), NEVER)

@@ -124,7 +124,7 @@ def test_it_agrees_with_the_sweep_of_an_mlp(seed: int, slope: float) -> None:
         assert isinstance(layers, list)
         swept = relu_line.first_crossings(layers, start.flatten(1), direction.flatten(1), held, CAP)
         found = first_crossings(form, start, direction, held, CAP)
-    # a margin that crosses slowly, or a kink beside the crossing, moves it by the bound of rounding errors over the slope
+    # a kink beside a crossing moves it by the bound of rounding errors over the slope
     torch.testing.assert_close(found, swept, rtol=0, atol=1e-8)
 
 
