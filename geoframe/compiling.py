@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import attrs
 import torch
 
 from geoframe.errors import EncoderRefused
@@ -24,7 +23,7 @@ def compiled(encoder: LoadedEncoder) -> LoadedEncoder:
     """
     try:
         network: Any = torch.compile(encoder.network)
-        twin = attrs.evolve(encoder, network=network, head=None, passes=0.0, on_pass=encoder.count, double=[])
+        twin = encoder.twin(network)
         with exact_numerics():
             twin._forward(torch.full((3, *encoder.input_shape), 0.5, device=encoder.device))
     except Exception as error:  # of any kind: no compiler, an operation it doesn't know

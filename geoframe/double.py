@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, TypeGuard
 
-import attrs
 import torch
 from torch import nn
 
 from geoframe.geometry.directions import unit_directions
 from geoframe.geometry.pushforward import pushforward
 from geoframe.numerics import exact_numerics
+from geoframe.piecewise import hooked
 
 if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
@@ -27,17 +27,7 @@ def double_copy(encoder: LoadedEncoder) -> LoadedEncoder | None:
         network = copy.deepcopy(encoder.network).double()
         if encoder.device.type == "cpu":
             _shift_depthwise(network)
-        twin = attrs.evolve(
-            encoder,
-            network=network,
-            head=None,
-            mean=encoder.mean.double(),
-            std=encoder.std.double(),
-            dtype=torch.float64,
-            passes=0.0,
-            on_pass=encoder.count,
-            double=[],
-        )
+        twin = encoder.twin(network, mean=encoder.mean.double(), std=encoder.std.double(), dtype=torch.float64)
         with exact_numerics():
             works = _resolves_float64(twin)
     except Exception:  # of any kind, as a rule of constants or kernels that are float32 only
@@ -94,7 +84,7 @@ def _is_depthwise(module: nn.Module) -> TypeGuard[nn.Conv2d]:
         and 1 < module.groups == module.in_channels == module.out_channels
         and module.padding_mode == "zeros"
         and not isinstance(module.padding, str)
-        and not (module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module))
+        and not hooked(module)
     )
 
 

@@ -11,7 +11,6 @@ import copy
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-import attrs
 import torch
 from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
@@ -19,6 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from geoframe.numerics import exact_numerics
+from geoframe.piecewise import hooked
 
 if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
@@ -35,7 +35,7 @@ def fused(encoder: LoadedEncoder) -> LoadedEncoder:
     """
     try:
         network = copy.deepcopy(encoder.network)
-        twin = attrs.evolve(encoder, network=network, head=None, passes=0.0, on_pass=encoder.count, double=[])
+        twin = encoder.twin(network)
         x = _images(encoder)
         with exact_numerics():
             pairs = _pairs(twin, x)
@@ -96,7 +96,7 @@ class _Uses(TorchDispatchMode):
 
 def _is_plain(module: nn.Module) -> bool:
     """Whether a module computes what its type says: no hooks, no parametrization, no forward of its own."""
-    if module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module):
+    if hooked(module):
         return False
     return type(module) is nn.Conv2d or (type(module).__name__ in _PLAIN and isinstance(module, nn.BatchNorm2d))
 

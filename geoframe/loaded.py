@@ -194,6 +194,11 @@ class LoadedEncoder:
             self._double.append(double_copy(self))
         return self._double[0]
 
+    def twin(self, network: torch.nn.Module, **changes: Any) -> LoadedEncoder:
+        """Return the encoder with another network in its place, without head, whose passes count for this one."""
+        fresh: dict[str, Any] = {"head": None, "passes": 0.0, "on_pass": self.count, "double": []}
+        return attrs.evolve(self, network=network, **{**fresh, **changes})
+
     def derived(self, make: Callable[[LoadedEncoder], Derived]) -> Derived:
         """Return what a function makes of this encoder (folded weights, say), made once and kept as long as it is."""
         if make not in self._derived:

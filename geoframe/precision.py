@@ -39,8 +39,7 @@ class Rounded(torch.nn.Module):
 
 def rounded(encoder: LoadedEncoder) -> LoadedEncoder:
     """Return a twin that computes in bfloat16, whose passes count for the encoder."""
-    network = Rounded(encoder.network, encoder.device.type)
-    return attrs.evolve(encoder, network=network, head=None, passes=0.0, on_pass=encoder.count, double=[])
+    return encoder.twin(Rounded(encoder.network, encoder.device.type))
 
 
 @attrs.frozen(eq=False)

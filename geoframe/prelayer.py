@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import attrs
 import torch
 from torch import nn
 
@@ -98,7 +97,7 @@ def before_activation(encoder: LoadedEncoder, x: torch.Tensor) -> LoadedEncoder:
 
 def _wrapped(encoder: LoadedEncoder, call: _Call, double: list[LoadedEncoder | None]) -> LoadedEncoder:
     network = _Before(encoder.network, call)
-    return attrs.evolve(encoder, network=network, head=None, passes=0.0, on_pass=encoder.count, double=double)
+    return encoder.twin(network, double=double)
 
 
 def _last_activation(encoder: LoadedEncoder, x: torch.Tensor) -> _Call | None:

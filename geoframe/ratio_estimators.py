@@ -17,7 +17,7 @@ from geoframe.geometry.adaptive import AdaptiveSampler
 from geoframe.geometry.directions import unit_directions
 from geoframe.geometry.ratio import Array, estimate_ratio
 from geoframe.geometry.response import Directions, block_responses, even_blocks
-from geoframe.geometry.trace import NotAdjoint, sketch_range
+from geoframe.geometry.trace import NotAdjoint, Push, Sketch, sketch_range
 
 if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
@@ -142,17 +142,8 @@ def adaptive_estimate(
     def push(u: torch.Tensor) -> torch.Tensor:
         return encoder.push_at(x, u)
 
-    directions = attrs.evolve(draw, purpose="sketch")(0, SKETCH if target < LOOSE else SKETCH // 2)
-    try:
-        sketch = sketch_range(encoder.features, push, x, directions, max(1, min(PULLED, encoder.micro_batch // 4)))
-    except (NotAdjoint, RuntimeError) as error:
-        if isinstance(error, torch.OutOfMemoryError):
-            raise
-        raise EncoderRefused(
-            f"encoder {encoder.label!r} has no reverse-mode derivative that agrees with its forward-mode one "
-            f"({str(error).splitlines()[0]}): use estimator='paper', which needs none"
-        ) from error
-    encoder.count((PULLBACK_COST - 1) * len(sketch.pullback))
+    size = SKETCH if target < LOOSE else SKETCH // 2
+    sketch = _sketched(encoder, push, x, attrs.evolve(draw, purpose="sketch")(0, size))
     found = AdaptiveSampler(respond, push, draw, sketch, len(scales), most).run(target)
     return Measured(
         ratio=found.ratio,
@@ -163,6 +154,21 @@ def adaptive_estimate(
         prediction=found.prediction,
         prediction_se=found.prediction_se,
     )
+
+
+def _sketched(encoder: LoadedEncoder, push: Push, x: torch.Tensor, directions: torch.Tensor) -> Sketch:
+    """Sketch the range of J; refuse an encoder whose reverse mode isn't of the same J."""
+    try:
+        sketch = sketch_range(encoder.features, push, x, directions, max(1, min(PULLED, encoder.micro_batch // 4)))
+    except (NotAdjoint, RuntimeError) as error:
+        if isinstance(error, torch.OutOfMemoryError):
+            raise
+        raise EncoderRefused(
+            f"encoder {encoder.label!r} has no reverse-mode derivative that agrees with its forward-mode one "
+            f"({str(error).splitlines()[0]}): use estimator='paper', which needs none"
+        ) from error
+    encoder.count((PULLBACK_COST - 1) * len(sketch.pullback))
+    return sketch
 
 
 def first_block(encoder: LoadedEncoder, draw: ImageDirections, pairs: int) -> torch.Tensor:

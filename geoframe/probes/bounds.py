@@ -12,19 +12,15 @@ from geoframe.encoder import Shape
 from geoframe.probe import Batch, Output
 from geoframe.probes.searching import (
     DIRECTION,
-    DOUBLE,
-    JVP_PASSES,
     SCALED,
     SINGULAR_VALUE,
     Scale,
     SteppedProbe,
-    basis_size,
     count_field,
     in_units,
-    jacobian_passes,
     length_of,
+    linearised_passes,
     scale_field,
-    search_passes,
 )
 from geoframe.probeset import ProbeSet
 
@@ -126,9 +122,7 @@ class BoundsProbe(SteppedProbe):
 
     def planned_passes(self, shape: Shape | None, training_set: ProbeSet | None) -> float:
         """Planned cost of one image."""
-        rays = basis_size(self.n_directions, shape)
-        along = JVP_PASSES * rays + 2 * rays * search_passes("grid", self.step, self.cap)
-        return DOUBLE * (along + jacobian_passes(shape))
+        return linearised_passes(self.n_directions, self.step, self.cap, shape)
 
     def smoke(self) -> BoundsProbe:
         """Return the same with three directions and a coarse step."""

@@ -12,21 +12,17 @@ from geoframe.errors import BadInput, EncoderRefused
 from geoframe.probe import Batch, Output
 from geoframe.probes.searching import (
     DIRECTION,
-    DOUBLE,
-    JVP_PASSES,
     SCALED,
     SINGULAR_VALUE,
     Layer,
     Scale,
     SteppedProbe,
-    basis_size,
     count_field,
     in_units,
-    jacobian_passes,
     layer_field,
     length_of,
+    linearised_passes,
     scale_field,
-    search_passes,
 )
 from geoframe.probeset import ProbeSet
 
@@ -106,9 +102,7 @@ class LinearityProbe(SteppedProbe):
 
     def planned_passes(self, shape: Shape | None, training_set: ProbeSet | None) -> float:
         """Planned cost of one image, if no ray ended early."""
-        rays = basis_size(self.n_directions, shape)
-        along = JVP_PASSES * rays + 2 * rays * search_passes("grid", self.step, self.cap)
-        return DOUBLE * (along + jacobian_passes(shape))
+        return linearised_passes(self.n_directions, self.step, self.cap, shape)
 
     def smoke(self) -> LinearityProbe:
         """Return the same with four directions and a coarse step."""

@@ -110,6 +110,13 @@ def jacobian_passes(shape: Shape | None) -> float:
     return 2 * JVP_PASSES * min(math.prod(shape), FEATURES) if shape else JVP_PASSES * UNKNOWN_BASIS
 
 
+def linearised_passes(n: int | None, step: float, cap: float, shape: Shape | None) -> float:
+    """Forward passes, in float64, to plan for walking both ways along n singular vectors beside their pushforwards."""
+    rays = basis_size(n, shape)
+    along = JVP_PASSES * rays + 2 * rays * search_passes("grid", step, cap)
+    return DOUBLE * (along + jacobian_passes(shape))
+
+
 def pool_size(reference: ProbeSet | None, n: int | None) -> float:
     """How many reference images of one class to plan for: those asked for, or a whole pool."""
     count = None if reference is None else reference.count()
