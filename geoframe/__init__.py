@@ -35,6 +35,7 @@ _PUBLIC = {
     "geoframe.probesets.torchvision": "TorchvisionSet",
     "geoframe.probesets.digits": "Digits",
     "geoframe.probesets.cifar": "Cifar10Jpeg cifar10 stand_in_note",
+    "geoframe.probesets.crops": "PhotoCrops",
     "geoframe.probesets.noise": "NoiseSet NoiseImages",
     "geoframe.probesets.tensor": "TensorSet",
     "geoframe.probesets.blurred": "Blurred",
@@ -70,6 +71,7 @@ _PUBLIC = {
     "geoframe.statistics.tube": "TubeSummary",
     "geoframe.statistics.spectrum": "SpectrumSummary SpectrumClaims",
     "geoframe.statistics.bounds": "BoundsSummary",
+    "geoframe.statistics.claim_table": "Claim Claims",
     "geoframe.summary": "Summary",
 }
 _MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names.split()}

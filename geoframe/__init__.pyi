@@ -51,6 +51,7 @@ from geoframe.probesets.blurred import Blurred as Blurred
 from geoframe.probesets.cifar import Cifar10Jpeg as Cifar10Jpeg
 from geoframe.probesets.cifar import cifar10 as cifar10
 from geoframe.probesets.cifar import stand_in_note as stand_in_note
+from geoframe.probesets.crops import PhotoCrops as PhotoCrops
 from geoframe.probesets.digits import Digits as Digits
 from geoframe.probesets.folder import ImageFolder as ImageFolder
 from geoframe.probesets.imagenet import ImageNetA as ImageNetA
@@ -75,6 +76,8 @@ from geoframe.spec import Spec as Spec
 from geoframe.spec import unkeyed as unkeyed
 from geoframe.statistics.bounds import BoundsSummary as BoundsSummary
 from geoframe.statistics.bump import BumpSummary as BumpSummary
+from geoframe.statistics.claim_table import Claim as Claim
+from geoframe.statistics.claim_table import Claims as Claims
 from geoframe.statistics.coverage import CoverageSummary as CoverageSummary
 from geoframe.statistics.coverage import CoverageTests as CoverageTests
 from geoframe.statistics.profile_table import ProfileSummary as ProfileSummary

@@ -26,6 +26,7 @@ def geoframe_encoders() -> Iterator[Entry]:
 @hookimpl
 def geoframe_probesets() -> Iterator[Entry]:
     """Probe sets: one source of images each."""
+    yield Entry("photo-crops", "geoframe.probesets.crops:PhotoCrops", "crops of the photographs, with labels: offline")
     yield Entry("photos", "geoframe.probesets.photos:Photos", "photographs from installed packages: offline")
     yield Entry("image-folder", "geoframe.probesets.folder:ImageFolder", "images in a folder, seeded draw")
     yield Entry("imagenet-val", "geoframe.probesets.imagenet:ImageNetVal", "one validation image of each of n classes")

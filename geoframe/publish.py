@@ -18,7 +18,9 @@ from geoframe.merge import merge
 from geoframe.plan import Cell, Plan
 from geoframe.provenance import readable
 from geoframe.store import RunFolder
+from geoframe.store import open as open_results
 from geoframe.study import ResolvedStudy
+from geoframe.training.recipe import Training
 
 SMOKE = "smoke: not results (random weights, one image, the fewest directions)"
 ALWAYS_BY_CELL = ("weights", "weights_source", "layer", "images")
@@ -54,6 +56,7 @@ def publish(plan: Plan, cells: CellStore, folder: RunFolder) -> Published:
     published = Published()
     if not nodes:
         return published
+    nodes.update(_training(plan.study, folder, published))
     nodes.update(_summaries(plan.study, nodes, published))
     if plan.study.preset == "smoke" and published.tables:
         last = published.tables[-1]
@@ -86,6 +89,26 @@ def _node(plan: Plan, cells: CellStore, publishable: list[Cell], probe: str) -> 
     return node.assign_attrs(_node_attrs(plan.study, finished, parts))
 
 
+def _training(study: ResolvedStudy, folder: RunFolder, published: Published) -> dict[str, xr.Dataset]:
+    """Losses and accuracies of the encoders that were trained here, if there are any."""
+    if not any(isinstance(getattr(encoder, "training", None), Training) for encoder in study.encoders):
+        return {}
+    from geoframe.training.node import NODE, training_node
+
+    try:
+        former = open_results(folder.path).children.get(NODE) if folder.results.exists() else None
+        node = training_node(study.encoders, None if former is None else former.to_dataset().load())
+    except FAILURES as error:
+        published.problems.append(_problem(f"node {NODE}", error))
+        node = None
+    return {} if node is None else {NODE: node}
+
+
+def _problem(what: str, error: BaseException) -> str:
+    cause = str(error) if isinstance(error, GeoframeError) else f"{type(error).__name__}: {error}"
+    return " ".join(f"{what}: {cause}".split())
+
+
 def _node_attrs(
     study: ResolvedStudy, cells: Mapping[tuple[int, int], Cell], parts: Mapping[tuple[int, int], xr.Dataset]
 ) -> dict[str, str]:
@@ -116,8 +139,7 @@ def _summaries(study: ResolvedStudy, nodes: Mapping[str, xr.Dataset], published:
             dataset = summary.compute(tree)
             tables = [Table(*parts) for parts in summary.tables(dataset)]
         except FAILURES as error:
-            cause = str(error) if isinstance(error, GeoframeError) else f"{type(error).__name__}: {error}"
-            published.problems.append(" ".join(f"summary {summary.label}: {cause}".split()))
+            published.problems.append(_problem(f"summary {summary.label}", error))
         else:
             found[summary.label] = dataset
             published.tables += [*tables[:-1], *(attrs.evolve(last, caption=summary.caption) for last in tables[-1:])]

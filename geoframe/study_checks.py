@@ -33,6 +33,7 @@ _NOUN = {
     "summaries": "a Summary",
 }
 _NODE_FIELDS = ("probe", "different", "gi", "linearity", "jacobian")  # what summaries and figures call their nodes
+RESERVED = "training"  # the results' node that publishing adds
 _REQUIRED = ("encoders", "probesets", "probes")
 KNOWN = (*BELONGS, "presets", "match", "name", "title")
 
@@ -88,6 +89,11 @@ def check_distinct(fields: Fields, where: str) -> None:
                 raise BadInput(f"{where}: two {noun} are called {label!r}: give one of them another name=")
             seen.add(label)
     for label in (item.label for item in groups["probes and summaries"]):
+        if label == RESERVED:
+            raise BadInput(
+                f"{where}: the results' node {RESERVED!r} holds what is known of trainings: give the probe or summary "
+                "another name="
+            )
         if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", label):
             raise BadInput(
                 f"{where}: name {label!r} must be letters, digits and _ . + - (it names a node of the results)"
@@ -117,6 +123,8 @@ def nodes_needed(item: Any) -> list[str]:
 def check_nodes(fields: Fields, where: str) -> None:
     """Refuse a summary or figure whose node no probe and no summary of the study makes."""
     made = [item.label for item in (*fields["probes"], *fields["summaries"])]
+    if any(getattr(encoder, "training", None) is not None for encoder in fields["encoders"]):
+        made.append(RESERVED)
     for field in ("summaries", "figures"):
         for item in fields[field]:
             for name in nodes_needed(item):

@@ -1,14 +1,31 @@
-"""The trainings of Neural Expansion (A.2, A.3), and small ones that a CPU does offline. Imports no torch."""
+"""The trainings of both papers, and small ones that a CPU does offline. Imports no torch."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from geoframe.models.published import digits_model, mnist_model
+from geoframe.encoders.factory import FactoryEncoder
+from geoframe.errors import UnknownName, did_you_mean
+from geoframe.models.published import CIFAR_MEAN, CIFAR_STD, cifar_model, digits_model, mnist_model
+from geoframe.probeset import ProbeSet
+from geoframe.probesets.cifar import cifar10
+from geoframe.probesets.crops import PhotoCrops
 from geoframe.probesets.digits import Digits
+from geoframe.probesets.published import cifar_training_sets
+from geoframe.probesets.subset import Subset
 from geoframe.probesets.torchvision import TorchvisionSet
 from geoframe.training.encoder import TrainedEncoder
 from geoframe.training.recipe import Training
+
+UNAUGMENTED = ("random-labels", "random-data")
+_SGD: dict[str, Any] = {
+    "lr": 0.1,
+    "momentum": 0.9,
+    "weight_decay": 5e-4,
+    "schedule": "cosine",
+    "batch": 128,
+    "epochs": 100,
+}
 
 
 def mnist_training(architecture: str, dataset: str = "MNIST", *, epochs: int = 30, **changes: Any) -> Training:
@@ -42,6 +59,78 @@ def digits_training(architecture: str, *, epochs: int = 40, **changes: Any) -> T
         epochs=epochs,
         **{"lr": 0.05, "batch": 32, **changes},
     )
+
+
+def cifar_training(
+    architecture: str,
+    treatment: str = "clean",
+    *,
+    width: float = 1,
+    n: int | None = None,
+    stand_in: bool = False,
+    **changes: Any,
+) -> Training:
+    """*Beyond Local Linearity*, A.2: SGD with momentum 0.9, decay 5e-4, batches of 128, 0.1 with cosine, 100 epochs.
+
+    With random crops and flips, but for random labels and random data. The normalisation (that of CIFAR-10) is ours.
+
+    Parameters
+    ----------
+    architecture : str
+        "resnet18", "vgg16", "wrn28_10" of that paper; others of `cifar_model`.
+    treatment : str
+        "clean", "random-labels", "random-data", "blur1" or "blur2": see `cifar_training_sets`.
+    width : float
+        Factor of the network's channels; 1 is the published one.
+    n : int or None
+        So many training images, drawn; None takes all.
+    stand_in : bool
+        Whether the JPEG copy may take the place of CIFAR-10: see `cifar10`.
+    **changes
+        Other fields of `Training`.
+    """
+    sets = cifar_training_sets(stand_in=stand_in)
+    if treatment not in sets:
+        raise UnknownName(f"no treatment {treatment!r} of CIFAR-10{did_you_mean(treatment, sets)}")
+    data = sets[treatment]
+    return Training(
+        model=_narrowed(architecture, width),
+        data=data if n is None else Subset(data, n),
+        test=cifar10("test", stand_in=stand_in),
+        variant="" if treatment == "clean" else treatment,
+        **{**_SGD, "augment": None if treatment in UNAUGMENTED else "crop-flip", **changes},
+    )
+
+
+def photo_training(
+    architecture: str, *, n: int = 900, width: float = 0.5, data: ProbeSet | None = None, **changes: Any
+) -> Training:
+    """Ours, for runs offline: crops of the embedded photographs, 32×32 in colour, a narrow network, 10 epochs.
+
+    Parameters
+    ----------
+    architecture : str
+        One of `cifar_model`.
+    n : int
+        How many crops to train on.
+    width : float
+        Factor of the network's channels.
+    data : ProbeSet or None
+        Instead of the crops: those with other labels, say.
+    **changes
+        Other fields of `Training`.
+    """
+    return Training(
+        model=_narrowed(architecture, width),
+        data=data or PhotoCrops(split="train", n=n),
+        test=PhotoCrops(n=300),
+        **{**_SGD, "lr": 0.05, "batch": 32, "epochs": 10, **changes},
+    )
+
+
+def _narrowed(architecture: str, width: float) -> FactoryEncoder:
+    narrower = {} if width == 1 else {"width": width}
+    return cifar_model(architecture, mean=CIFAR_MEAN, std=CIFAR_STD, **narrower)
 
 
 def trained_and_random(*trainings: Training) -> tuple[TrainedEncoder, ...]:

@@ -1,0 +1,93 @@
+"""A run's node `training`: loss and accuracy of each trained encoder at its checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from geoframe.controls import with_controls
+from geoframe.encoder import Encoder
+from geoframe.merge import spec_coords
+from geoframe.training.cache import TrainingCache
+from geoframe.training.encoder import TrainedEncoder
+from geoframe.training.scores import tested_on
+from geoframe.training.scoring import INITIAL, scored_log
+
+NODE = "training"
+KEY = "scores_key"
+SCORES = {
+    "train_accuracy": ("1", "share of correct classifications of training images, as they are"),
+    "test_accuracy": ("1", "share of correct classifications of test images"),
+    "train_loss": ("nats", "mean cross-entropy on training images, as they are"),
+    "test_loss": ("nats", "mean cross-entropy on test images"),
+}
+
+
+def training_node(encoders: Sequence[Encoder], former: xr.Dataset | None = None) -> xr.Dataset | None:
+    """Return loss and accuracy of the encoders that geoframe trained, or None where there are none.
+
+    Parameters
+    ----------
+    encoders : sequence of Encoder
+        Those of the study.
+    former : xarray.Dataset, optional
+        The node as it was published before: its values stay where the cache has lost a training since.
+
+    Returns
+    -------
+    xarray.Dataset
+        Dimension `encoder`: `train_accuracy`, `test_accuracy`, `train_loss`, `test_loss`; NaN for encoders that
+        weren't trained here, for trainings that aren't done, and where a recipe has no test set.
+    """
+    if not any(isinstance(encoder, TrainedEncoder) for encoder in encoders):
+        return None
+    keys = [_key(encoder) for encoder in encoders]
+    known = _known(former)
+    rows = [_scores(encoder) or known.get(key) or {} for encoder, key in zip(encoders, keys, strict=True)]
+    variables = {
+        name: xr.Variable("encoder", _column(rows, name), {"units": units, "long_name": text})
+        for name, (units, text) in SCORES.items()
+    }
+    about = {"long_name": "digest of the recipe, the checkpoint and the test set"}
+    coords = {
+        "encoder": np.array([encoder.label for encoder in encoders], dtype=object),
+        KEY: xr.Variable("encoder", np.array(keys, dtype=object), about),
+        **spec_coords(encoders, (), taken={"encoder", KEY, *variables}),
+    }
+    return with_controls(xr.Dataset(variables, coords), encoders)
+
+
+def _key(encoder: Encoder) -> str:
+    if not isinstance(encoder, TrainedEncoder):
+        return ""
+    moment = "init" if encoder.moment is None else str(encoder.moment)
+    return " ".join([encoder.training.key, moment, *(str(part) for part in tested_on(encoder.training) or ())])
+
+
+def _scores(encoder: Encoder) -> dict[str, Any] | None:
+    """Scores from the log of a finished training; nothing is trained for them."""
+    if not isinstance(encoder, TrainedEncoder):
+        return None
+    cache = TrainingCache(encoder.training)
+    if not all(map(cache.checkpoint, encoder.training.moments)):
+        return None
+    log = scored_log(encoder.training, cache)
+    if encoder.moment is None:
+        return dict(log[INITIAL])
+    file = encoder.moment.file
+    return next((dict(row) for row in log["checkpoints"] if cache.file_of(row) == file), None)
+
+
+def _known(former: xr.Dataset | None) -> dict[str, dict[str, float]]:
+    if former is None or KEY not in former.coords:
+        return {}
+    rows = {str(key): former.isel(encoder=place) for place, key in enumerate(former[KEY].values) if key}
+    return {key: {name: float(row[name]) for name in SCORES} for key, row in rows.items()}
+
+
+def _column(rows: Sequence[dict[str, Any]], name: str) -> np.ndarray:
+    values = [row.get(name) for row in rows]
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)

@@ -1,0 +1,80 @@
+"""The node `training` of a run: loss and accuracy of each encoder that was trained."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+import geoframe as gf
+from geoframe.training.cache import cache_root
+from tests.training.recipes import small, write_net
+
+pytest.importorskip("sklearn", reason="the digits come with scikit-learn")
+
+
+@pytest.fixture
+def training(tmp_path, monkeypatch):
+    monkeypatch.setenv("GEOFRAME_CACHE", str(tmp_path / "cache"))
+    return small(write_net(tmp_path), checkpoints=(2,), test=gf.Digits(n=40), name="net")
+
+
+def study_of(*shown: gf.Encoder) -> type[gf.Study]:
+    class Tiny(gf.Study):
+        encoders = shown
+        probesets = (gf.Digits(n=2),)
+        probes = (gf.RayCoverageProbe(n_reference=2, step=0.5),)
+
+    return Tiny
+
+
+def test_each_checkpoint_has_the_scores_of_the_training_curve(training, tmp_path):
+    study = study_of(*(gf.TrainedEncoder(training, step=step) for step in ("final", 2, "init")))
+    node = gf.run(study, out=tmp_path / "run")["training"]
+    curve = gf.training_curve(training).swap_dims(checkpoint="epoch").sel(epoch=[4, 2, 0])
+    for name in ("train_accuracy", "test_accuracy", "train_loss", "test_loss"):
+        np.testing.assert_array_equal(node[name].values, curve[name].values)
+        assert node[name].attrs["units"]
+        assert node[name].attrs["long_name"]
+    assert node["epoch"].values.tolist() == [4, 2, 0]
+    assert node["control"].values.tolist() == ["net-random", "net-random", ""]
+
+
+def test_scores_stay_when_the_cache_is_lost(training, tmp_path):
+    study = study_of(gf.TrainedEncoder(training), gf.TrainedEncoder(training, step="init"))
+    before = gf.run(study, out=tmp_path / "run")["training"].to_dataset().load()
+    shutil.rmtree(cache_root())
+    after = gf.run(study, out=tmp_path / "run")["training"].to_dataset().load()
+    assert after.identical(before)
+    assert after["test_accuracy"].notnull().all()
+    assert not cache_root().exists(), "nothing is trained for scores"
+
+
+def test_initial_weights_alone_are_not_trained_for_their_scores(training, tmp_path):
+    node = gf.run(study_of(gf.TrainedEncoder(training, step="init")), out=tmp_path / "run")["training"]
+    assert node["train_accuracy"].isnull().all()
+
+
+def test_results_without_trained_encoders_have_no_node(tmp_path):
+    tree = gf.run(_plain(tmp_path), out=tmp_path / "run")
+    assert "training" not in tree.children
+
+
+def _plain(folder):
+    class Plain(gf.Study):
+        encoders = (write_net(folder),)
+        probesets = (gf.Digits(n=2),)
+        probes = (gf.JacobianProbe(),)
+
+    return Plain
+
+
+def test_the_nodes_name_is_taken(training):
+    fields = {
+        "encoders": (gf.TrainedEncoder(training),),
+        "probesets": (gf.Digits(n=2),),
+        "probes": (gf.JacobianProbe(name="training"),),
+    }
+    with pytest.raises(gf.BadInput, match="node 'training' holds what is known of trainings"):
+        type("Clash", (gf.Study,), fields)
