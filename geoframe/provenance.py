@@ -13,7 +13,7 @@ from typing import Any
 from geoframe.spec import digest
 
 LONG = 64  # items of a list from which on it is stored as a digest
-PACKAGES = ("geoframe", "torch", "torchvision", "timm", "numpy", "pillow", "xarray", "zarr")
+PACKAGES = ("geoframe", "torch", "torchvision", "timm", "foolbox", "numpy", "pillow", "xarray", "zarr")
 
 
 @cache
