@@ -25,6 +25,7 @@ _PUBLIC = {
     "geoframe.training.recipe": "Training",
     "geoframe.training.encoder": "TrainedEncoder",
     "geoframe.training.losses": "LossSpec CrossEntropy AdversarialL2",
+    "geoframe.training.margin_losses": "Expand Restrict",
     "geoframe.training.schedules": "log_steps",
     "geoframe.training.curve": "training_curve",
     "geoframe.loaded": "LoadedEncoder",

@@ -92,6 +92,8 @@ from geoframe.training.encoder import TrainedEncoder as TrainedEncoder
 from geoframe.training.losses import AdversarialL2 as AdversarialL2
 from geoframe.training.losses import CrossEntropy as CrossEntropy
 from geoframe.training.losses import LossSpec as LossSpec
+from geoframe.training.margin_losses import Expand as Expand
+from geoframe.training.margin_losses import Restrict as Restrict
 from geoframe.training.recipe import Training as Training
 from geoframe.training.schedules import log_steps as log_steps
 
