@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from geoframe.encoders.factory import FactoryEncoder
@@ -11,8 +12,7 @@ from geoframe.probeset import ProbeSet
 from geoframe.probesets.cifar import cifar10
 from geoframe.probesets.crops import PhotoCrops
 from geoframe.probesets.digits import Digits
-from geoframe.probesets.published import cifar_training_sets
-from geoframe.probesets.subset import Subset
+from geoframe.probesets.published import cifar_training_sets, treated
 from geoframe.probesets.torchvision import TorchvisionSet
 from geoframe.training.encoder import TrainedEncoder
 from geoframe.training.recipe import Training
@@ -83,27 +83,29 @@ def cifar_training(
     width : float
         Factor of the network's channels; 1 is the published one.
     n : int or None
-        So many training images, drawn; None takes all.
+        So many training images, drawn, the same ones for every treatment; None takes all.
     stand_in : bool
         Whether the JPEG copy may take the place of CIFAR-10: see `cifar10`.
     **changes
         Other fields of `Training`.
     """
-    sets = cifar_training_sets(stand_in=stand_in)
-    if treatment not in sets:
-        raise UnknownName(f"no treatment {treatment!r} of CIFAR-10{did_you_mean(treatment, sets)}")
-    data = sets[treatment]
+    augment = None if treatment in UNAUGMENTED else "crop-flip"
     return Training(
         model=_narrowed(architecture, width),
-        data=data if n is None else Subset(data, n),
+        data=_chosen(cifar_training_sets(n=n, stand_in=stand_in), treatment),
         test=cifar10("test", stand_in=stand_in),
-        variant="" if treatment == "clean" else treatment,
-        **{**_SGD, "augment": None if treatment in UNAUGMENTED else "crop-flip", **changes},
+        **{**_SGD, "variant": _variant(treatment), "augment": augment, **changes},
     )
 
 
 def photo_training(
-    architecture: str, *, n: int = 900, width: float = 0.5, data: ProbeSet | None = None, **changes: Any
+    architecture: str,
+    treatment: str = "clean",
+    *,
+    n: int = 900,
+    width: float = 0.5,
+    data: ProbeSet | None = None,
+    **changes: Any,
 ) -> Training:
     """Ours, for runs offline: crops of the embedded photographs, 32×32 in colour, a narrow network, 10 epochs.
 
@@ -111,6 +113,8 @@ def photo_training(
     ----------
     architecture : str
         One of `cifar_model`.
+    treatment : str
+        What is made of the crops: as of `cifar_training`, here all without augmentation.
     n : int
         How many crops to train on.
     width : float
@@ -122,10 +126,20 @@ def photo_training(
     """
     return Training(
         model=_narrowed(architecture, width),
-        data=data or PhotoCrops(split="train", n=n),
+        data=_chosen(treated(data or PhotoCrops(split="train", n=n)), treatment),
         test=PhotoCrops(n=300),
-        **{**_SGD, "lr": 0.05, "batch": 32, "epochs": 10, **changes},
+        **{**_SGD, "variant": _variant(treatment), "lr": 0.05, "batch": 32, "epochs": 10, **changes},
     )
+
+
+def _chosen(sets: dict[str, ProbeSet], treatment: str) -> ProbeSet:
+    if treatment not in sets:
+        raise UnknownName(f"no treatment {treatment!r} of training images{did_you_mean(treatment, sets)}")
+    return sets[treatment]
+
+
+def _variant(treatment: str) -> str:
+    return "" if treatment == "clean" else treatment
 
 
 def _narrowed(architecture: str, width: float) -> FactoryEncoder:
@@ -136,3 +150,14 @@ def _narrowed(architecture: str, width: float) -> FactoryEncoder:
 def trained_and_random(*trainings: Training) -> tuple[TrainedEncoder, ...]:
     """Return the network of each training, trained, and with its initial weights."""
     return tuple(TrainedEncoder(training, step=step) for training in trainings for step in ("final", "init"))
+
+
+def through_training(training: Training, steps: Iterable[int]) -> tuple[TrainedEncoder, ...]:
+    """Return a training's network with its initial weights, after some optimiser steps, and trained.
+
+    The steps are kept as checkpoints; the last one of the training needn't be named.
+    """
+    steps = sorted({*steps} - {0, training.steps})
+    recipe = training.evolve(checkpoint_steps=tuple(sorted({*training.checkpoint_steps, *steps})))
+    within = (TrainedEncoder(recipe, at_step=step) for step in steps)
+    return TrainedEncoder(recipe, step="init"), *within, TrainedEncoder(recipe)

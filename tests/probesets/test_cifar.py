@@ -6,9 +6,15 @@ import pytest
 from geoframe.errors import BadInput, MissingFile, UnknownName
 from geoframe.probesets.blurred import Blurred
 from geoframe.probesets.cifar import STAND_IN, Cifar10Jpeg, cifar10, stand_in_note
+from geoframe.probesets.crops import PhotoCrops
 from geoframe.probesets.folder import ImageFolder
 from geoframe.probesets.noise import NoiseImages, NoiseSet
-from geoframe.probesets.published import cifar_evaluation_sets, cifar_training_sets
+from geoframe.probesets.published import (
+    cifar_evaluation_sets,
+    cifar_training_sets,
+    photo_evaluation_sets,
+    treated,
+)
 from geoframe.probesets.relabelled import PermutedLabels
 from geoframe.probesets.torchvision import TorchvisionSet
 
@@ -112,6 +118,27 @@ def test_the_training_sets(jpegs):
     assert isinstance(sets["random-data"], NoiseImages)
     assert [sets[name].sigma for name in ("blur1", "blur2")] == [1, 2]
     assert {probeset.count() for probeset in cifar_training_sets().values()} == {50000}
+
+
+def test_a_part_is_the_same_images_under_every_treatment(jpegs):
+    sets = cifar_training_sets(n=9, stand_in=True)
+    loaded = {name: probeset.load((3, 32, 32)) for name, probeset in sets.items()}
+    clean = loaded["clean"]
+    for name in ("random-labels", "blur1", "blur2"):
+        assert loaded[name].ids == clean.ids
+    assert loaded["blur1"].labels == loaded["random-data"].labels == clean.labels
+    assert sorted(loaded["random-labels"].labels) == sorted(clean.labels)
+    evaluation = cifar_evaluation_sets(n=4, stand_in=True, trained_on=9)
+    assert set(evaluation["cifar4train"].load((3, 32, 32)).ids) < set(clean.ids)
+    assert evaluation["noise4train"].load((3, 32, 32)).ids == loaded["random-data"].ids[:4]
+
+
+def test_photo_sets_are_the_like():
+    sets = photo_evaluation_sets(n=6)
+    assert list(sets) == ["photo6", "photo6train", "photo6b1", "photo6b2", "noise6", "noise6train"]
+    train = treated(PhotoCrops(split="train", n=12))
+    assert set(sets["photo6train"].listing().ids) < set(train["clean"].listing().ids)
+    assert sets["noise6train"].listing().ids == train["random-data"].listing().ids[:6]
 
 
 def test_the_real_stand_in(real_data, monkeypatch):
