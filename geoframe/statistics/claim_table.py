@@ -24,6 +24,7 @@ NUMBERS = {
     "high": ("see units", "upper end of our 95 % interval"),
     "p": ("1", "p-value of the claim's test"),
     "n": ("1", "number of observations"),
+    "at_least": ("1", "1 where our value is a lower bound, else 0"),
 }
 
 
@@ -40,11 +41,13 @@ class Claim:
     published : str
         The published figure, as the text gives it.
     value, low, high : float
-        Ours, with its 95 % interval; NaN where there is none.
+        Ours, with its 95 % interval; NaN where there is none. An infinite `high`: the interval has no upper end.
     p : float
         Of a test, where the rule uses one.
     n : int
         Observations behind it.
+    at_least : bool
+        Whether the value is a lower bound (what was measured is censored).
     units : str
         Of `value`.
     verdict : str
@@ -59,6 +62,7 @@ class Claim:
     high: float = np.nan
     p: float = np.nan
     n: int = 0
+    at_least: bool = False
     units: str = "1"
     verdict: str = INCONCLUSIVE
 
@@ -116,9 +120,12 @@ def _row(cell: xr.Dataset) -> list[str]:
 
 
 def _ours(cell: xr.Dataset, units: str) -> str:
-    """Write our value and its interval; shares in %, where the claim says so."""
+    """Write our value and its interval; "≥" before a lower bound, "∞" where the interval has no upper end."""
     value, low, high = (float(cell[name]) for name in ("value", "low", "high"))
     unit = "" if units == "1" else f" {units}"
-    if not np.isfinite([low, high]).all():
-        return NONE if not np.isfinite(value) else f"{number(value)}{unit}"
-    return f"{number(value)} [{number(low)}, {number(high)}]{unit}"
+    if not np.isfinite(value):
+        return NONE
+    ours = f"{'≥ ' if bool(cell['at_least']) else ''}{number(value)}"
+    if not np.isfinite(low) or np.isnan(high):
+        return f"{ours}{unit}"
+    return f"{ours} [{number(low)}, {'∞' if np.isinf(high) else number(high)}]{unit}"

@@ -43,3 +43,16 @@ def test_nothing_to_compare_says_so():
     headers, rows = summary.rows(summary.compute(xr.DataTree()))
     assert headers == ["nothing to compare"]
     assert len(rows) == 1
+
+
+def test_lower_bounds_and_open_intervals_are_written_as_such():
+    @attrs.frozen(kw_only=True)
+    class Censored(gf.Claims):
+        def claims(self, tree):
+            bound = gf.Claim(subject="net", claim="a", value=12.0, low=9.5, high=np.inf, at_least=True)
+            wide = gf.Claim(subject="net", claim="b", value=12.0, low=9.5, high=np.inf)
+            return [bound, wide, gf.Claim(subject="c", claim="d")]
+
+    summary = Censored()
+    _, rows = summary.rows(summary.compute(xr.DataTree()))
+    assert [row[3] for row in rows] == ["≥ 12 [9.5, ∞]", "12 [9.5, ∞]", "–"]
