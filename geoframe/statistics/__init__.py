@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 _PUBLIC = {
-    "compare": "mann_whitney pearson variation mean_interval binomial_interval",
+    "compare": "mann_whitney welch pearson variation mean_interval binomial_interval",
     "profile": "profile_shape BumpRule",
     "bootstrap": "median_profile",
 }
