@@ -1,4 +1,4 @@
-"""A run's node `training`: loss and accuracy of each trained encoder at its checkpoint."""
+"""A run's node `training`: loss and accuracy of each trained encoder at its checkpoint, and what it was trained on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from geoframe.merge import spec_coords
 from geoframe.training.cache import TrainingCache
 from geoframe.training.encoder import TrainedEncoder
 from geoframe.training.scores import tested_on
-from geoframe.training.scoring import INITIAL, scored_log
+from geoframe.training.scoring import COUNTS, INITIAL, scored_log
 
 NODE = "training"
 KEY = "scores_key"
@@ -24,6 +24,8 @@ SCORES = {
     "train_loss": ("nats", "mean cross-entropy on training images, as they are"),
     "test_loss": ("nats", "mean cross-entropy on test images"),
 }
+_COUNTS = {"units": "1", "long_name": "training images of the class (−1: not known)"}
+Row = dict[str, Any]
 
 
 def training_node(encoders: Sequence[Encoder], former: xr.Dataset | None = None) -> xr.Dataset | None:
@@ -40,7 +42,8 @@ def training_node(encoders: Sequence[Encoder], former: xr.Dataset | None = None)
     -------
     xarray.Dataset
         Dimension `encoder`: `train_accuracy`, `test_accuracy`, `train_loss`, `test_loss`; NaN for encoders that
-        weren't trained here, for trainings that aren't done, and where a recipe has no test set.
+        weren't trained here, for trainings that aren't done, and where a recipe has no test set. `class_counts`
+        (encoder, class), where a training is done: how many training images each class has, −1 for other encoders.
     """
     if not any(isinstance(encoder, TrainedEncoder) for encoder in encoders):
         return None
@@ -55,9 +58,9 @@ def training_node(encoders: Sequence[Encoder], former: xr.Dataset | None = None)
     coords = {
         "encoder": np.array([encoder.label for encoder in encoders], dtype=object),
         KEY: xr.Variable("encoder", np.array(keys, dtype=object), about),
-        **spec_coords(encoders, (), taken={"encoder", KEY, *variables}),
+        **spec_coords(encoders, (), taken={"encoder", KEY, *variables, COUNTS, "class"}),
     }
-    return with_controls(xr.Dataset(variables, coords), encoders)
+    return with_controls(xr.Dataset({**variables, **_class_counts(rows)}, coords), encoders)
 
 
 def _key(encoder: Encoder) -> str:
@@ -67,27 +70,45 @@ def _key(encoder: Encoder) -> str:
     return " ".join([encoder.training.key, moment, *(str(part) for part in tested_on(encoder.training) or ())])
 
 
-def _scores(encoder: Encoder) -> dict[str, Any] | None:
-    """Scores from the log of a finished training; nothing is trained for them."""
+def _scores(encoder: Encoder) -> Row | None:
+    """Scores and class counts from the log of a finished training; nothing is trained for them."""
     if not isinstance(encoder, TrainedEncoder):
         return None
     cache = TrainingCache(encoder.training)
     if not all(map(cache.checkpoint, encoder.training.moments)):
         return None
     log = scored_log(encoder.training, cache)
+    counts = {COUNTS: {int(label): n for label, n in log[COUNTS].items()}}
     if encoder.moment is None:
-        return dict(log[INITIAL])
+        return {**log[INITIAL], **counts}
     file = encoder.moment.file
-    return next((dict(row) for row in log["checkpoints"] if cache.file_of(row) == file), None)
+    return next(({**row, **counts} for row in log["checkpoints"] if cache.file_of(row) == file), None)
 
 
-def _known(former: xr.Dataset | None) -> dict[str, dict[str, float]]:
+def _known(former: xr.Dataset | None) -> dict[str, Row]:
     if former is None or KEY not in former.coords:
         return {}
     rows = {str(key): former.isel(encoder=place) for place, key in enumerate(former[KEY].values) if key}
-    return {key: {name: float(row[name]) for name in SCORES} for key, row in rows.items()}
+    return {key: {name: float(row[name]) for name in SCORES} | _former_counts(row) for key, row in rows.items()}
 
 
-def _column(rows: Sequence[dict[str, Any]], name: str) -> np.ndarray:
+def _former_counts(row: xr.Dataset) -> Row:
+    if COUNTS not in row or (row[COUNTS] < 0).any():
+        return {}
+    return {COUNTS: {int(label): int(n) for label, n in zip(row["class"].values, row[COUNTS].values, strict=True) if n}}
+
+
+def _class_counts(rows: Sequence[Row]) -> dict[str, xr.DataArray]:
+    """Training images of each class of any training, if one is done."""
+    known = [row.get(COUNTS) for row in rows]
+    labels = sorted({label for counts in known if counts for label in counts})
+    if not labels:
+        return {}
+    values = [[-1 if counts is None else counts.get(label, 0) for label in labels] for counts in known]
+    table = np.array(values, dtype=np.int64)
+    return {COUNTS: xr.DataArray(table, {"class": labels}, ("encoder", "class"), attrs=_COUNTS)}
+
+
+def _column(rows: Sequence[Row], name: str) -> np.ndarray:
     values = [row.get(name) for row in rows]
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)

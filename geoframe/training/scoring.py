@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from geoframe.encoders.building import clean_build
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
     from geoframe.training.recipe import Training
 
 INITIAL = "initial"  # the log's entry of the initial weights
+COUNTS = "class_counts"  # that of the training images of each class
 
 
 def scored_log(training: Training, cache: TrainingCache) -> dict[str, Any]:
     """Return a log that has all checkpoints, and the scores of each and of the initial weights; train if need be.
 
-    Older logs have no losses, none has scores on another test set, and those of the initial weights are made here only.
-    What is added is written to the log.
+    Older logs have no losses, none has scores on another test set, and those of the initial weights, as well as how
+    many training images each class has, are told here only. What is added is written to the log.
     """
     for moment in training.moments:
         if cache.checkpoint(moment) is None:
@@ -42,7 +44,8 @@ def scored_log(training: Training, cache: TrainingCache) -> dict[str, Any]:
 
 def _is_whole(log: dict[str, Any], tested: Tested) -> bool:
     rows = log.get("checkpoints", ())
-    return has_scores(log.get(INITIAL), tested) and all("step" in row and has_scores(row, tested) for row in rows)
+    known = COUNTS in log and has_scores(log.get(INITIAL), tested)
+    return known and all("step" in row and has_scores(row, tested) for row in rows)
 
 
 def _completed(training: Training, cache: TrainingCache, log: dict[str, Any], tested: Tested) -> dict[str, Any]:
@@ -51,6 +54,7 @@ def _completed(training: Training, cache: TrainingCache, log: dict[str, Any], te
         module = model.module.float().eval()
         data = labelled(training.data, model, training.label)
         test = None if training.test is None else labelled(training.test, model, training.label)
+        log[COUNTS] = {str(label): n for label, n in sorted(Counter(data.y.tolist()).items())}
         if not has_scores(log.get(INITIAL), tested):
             log[INITIAL] = scores(tested, module, data, test)
         per_epoch = steps_per_epoch(len(data.y), training.batch)

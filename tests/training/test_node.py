@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 
 import numpy as np
 import pytest
 
 import geoframe as gf
-from geoframe.training.cache import cache_root
+from geoframe.training.cache import TrainingCache, cache_root
 from tests.training.recipes import small, write_net
 
 pytest.importorskip("sklearn", reason="the digits come with scikit-learn")
@@ -51,9 +52,32 @@ def test_scores_stay_when_the_cache_is_lost(training, tmp_path):
     assert not cache_root().exists(), "nothing is trained for scores"
 
 
+def test_the_training_images_of_each_class_are_counted(training, tmp_path):
+    few = training.evolve(data=gf.Subset(gf.Digits(split="train"), 9), name="few")
+    plain = write_net(tmp_path).evolve(name="plain")
+    study = study_of(*map(gf.TrainedEncoder, (training, few)), gf.TrainedEncoder(few, step="init"), plain)
+    study.probes = (gf.RayCoverageProbe(reference=gf.Digits(split="train", n=30), n_reference=2, step=0.5),)
+    counts = gf.run(study, out=tmp_path / "run")["training"]["class_counts"]
+    held = Counter(training.data.listing().labels), Counter(few.data.listing().labels)
+    assert counts["class"].values.tolist() == list(range(10))
+    for row, one in zip(counts.values, (*held, held[1]), strict=False):
+        assert row.tolist() == [one[label] for label in range(10)]
+    assert held[1].total() == 9
+    assert counts.values[3].tolist() == [-1] * 10
+
+
+def test_older_logs_are_told_the_counts(training, tmp_path):
+    study = study_of(gf.TrainedEncoder(training))
+    before = gf.run(study, out=tmp_path / "run")["training"].to_dataset().load()
+    cache = TrainingCache(training)
+    cache.write_log({name: value for name, value in cache.log().items() if name != "class_counts"})
+    assert gf.run(study, out=tmp_path / "again")["training"].to_dataset().load().identical(before)
+
+
 def test_initial_weights_alone_are_not_trained_for_their_scores(training, tmp_path):
     node = gf.run(study_of(gf.TrainedEncoder(training, step="init")), out=tmp_path / "run")["training"]
     assert node["train_accuracy"].isnull().all()
+    assert "class_counts" not in node
 
 
 def test_results_without_trained_encoders_have_no_node(tmp_path):
