@@ -50,6 +50,10 @@ class Attack(Spec):
         """Return the planned cost of one image, in forward passes."""
         return BACKWARD
 
+    def smoke(self) -> Attack:
+        """Return the version that preset `smoke` runs: the same, unless a subclass says otherwise."""
+        return self
+
 
 @attrs.frozen(kw_only=True, slots=False, eq=False)
 class CarliniWagner(Attack):
@@ -76,6 +80,14 @@ class CarliniWagner(Attack):
     lr: float = attrs.field(default=1e-2, converter=decimal, validator=RATE)
     steps: int = attrs.field(default=1000, validator=COUNT)
     searches: int = attrs.field(default=1, validator=COUNT)
+
+    def default_name(self) -> str:
+        """Return the paper's name: cw."""
+        return "cw"
+
+    def smoke(self) -> Attack:
+        """Return the same with ten iterations."""
+        return self.evolve(steps=min(self.steps, 10), name=self.label)
 
     def perturb(self, encoder: LoadedEncoder, x: torch.Tensor, label: int, bounds: Bounds) -> torch.Tensor:
         """Return the nearest iterate of another class, or the image."""
@@ -157,6 +169,10 @@ class DeepFool(Attack):
     steps: int = attrs.field(default=50, validator=COUNT)
     candidates: int = attrs.field(default=10, validator=COUNT)
     overshoot: float = attrs.field(default=0.02, converter=decimal, validator=SHARE)
+
+    def default_name(self) -> str:
+        """Return deepfool."""
+        return "deepfool"
 
     def perturb(self, encoder: LoadedEncoder, x: torch.Tensor, label: int, bounds: Bounds) -> torch.Tensor:
         """Return the last iterate."""

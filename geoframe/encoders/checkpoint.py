@@ -9,11 +9,12 @@ from urllib.parse import urlparse
 
 import attrs
 
-from geoframe.encoder import Coord, Encoder
+from geoframe.encoder import Coord, Encoder, Network
 from geoframe.encoders.model import Model, ModelEncoder, as_dict
 from geoframe.encoders.weights import check_sha256, download, file_sha256, first_file, weights_folder
 from geoframe.errors import BadInput, MissingFile
-from geoframe.spec import unkeyed
+from geoframe.probeset import ProbeSet
+from geoframe.spec import later, unkeyed
 
 
 def _rules(value: Any) -> tuple[tuple[str, str | None], ...]:
@@ -62,6 +63,8 @@ class CheckpointEncoder(ModelEncoder):
         Radius of adversarial training, likewise.
     extra_coords : mapping
         Further such labels.
+    trained_on : ProbeSet or None
+        The images it was trained on, or some of them: what probes take as reference if none is given.
 
     Notes
     -----
@@ -80,6 +83,9 @@ class CheckpointEncoder(ModelEncoder):
     training: str | None = unkeyed(default=None, kw_only=True)
     epsilon: float | None = unkeyed(default=None, kw_only=True)
     extra_coords: Mapping[str, Coord] = unkeyed(factory=dict, converter=as_dict, kw_only=True)
+    trained_on: ProbeSet | None = later(
+        default=None, validator=attrs.validators.optional(attrs.validators.instance_of(ProbeSet)), kw_only=True
+    )
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
@@ -106,6 +112,11 @@ class CheckpointEncoder(ModelEncoder):
             **{name: value for name, value in given.items() if value is not None},
             **self.extra_coords,
         }
+
+    @property
+    def training_set(self) -> ProbeSet | None:
+        """The images it was trained on, where that was said."""
+        return self.trained_on
 
     @property
     def file_name(self) -> str:
@@ -138,6 +149,12 @@ class CheckpointEncoder(ModelEncoder):
         self.architecture.check_source()
         if self._local_file() is None and not self.url:
             raise self._missing()
+
+    def build(self) -> Network:
+        """Build the architecture with the file's weights."""
+        network = super().build()
+        network.training_set = self.trained_on
+        return network
 
     def build_model(self) -> Model:
         """Build the architecture and load the file into it."""

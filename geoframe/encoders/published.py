@@ -1,4 +1,4 @@
-"""The encoders of *Beyond Local Linearity* (A.2) whose weights are files on their authors' pages, ready-made.
+"""The encoders of both papers whose weights are files on their authors' pages, ready-made.
 
 The layouts of the files are as their authors' own loaders read them; ImageNet-SD's, which has no public loader, is
 taken to be a ResNet-50 state dict in torchvision's names, wrapped or not, with or without its classifier.
@@ -11,6 +11,7 @@ from geoframe.encoders.factory import FactoryEncoder
 from geoframe.encoders.timm import TimmEncoder
 from geoframe.encoders.torchvision import IMAGENET_MEAN, IMAGENET_STD, TorchvisionEncoder
 from geoframe.errors import BadInput
+from geoframe.probeset import ProbeSet
 
 #: ε (L2, in [0, 1] pixels at 224×224) of the public family. Paper A doesn't list the ones it measured.
 EPSILONS = (0.0, 0.01, 0.03, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0, 5.0)
@@ -82,8 +83,16 @@ def synclr_vit_b16() -> CheckpointEncoder:
     )
 
 
-def cifar_resnet20() -> CheckpointEncoder:
-    """ResNet-20 for CIFAR-10 (Idelbayev's checkpoint): 91.7 % on the test set."""
+def cifar_resnet20(trained_on: ProbeSet | None = None) -> CheckpointEncoder:
+    """ResNet-20 for CIFAR-10 (Idelbayev's checkpoint): 91.7 % on the test set.
+
+    *Neural Expansion* (I.3) has one from PyTorch's hub, and doesn't say which.
+
+    Parameters
+    ----------
+    trained_on : ProbeSet or None
+        Training images, for probes that draw from them.
+    """
     architecture = FactoryEncoder("geoframe.models.cifar_resnet:resnet20", input_shape=(3, 32, 32), training="random")
     return CheckpointEncoder(
         architecture,
@@ -95,4 +104,29 @@ def cifar_resnet20() -> CheckpointEncoder:
         mean=IMAGENET_MEAN,
         std=IMAGENET_STD,
         training="cifar10",
+        extra_coords={"dataset": "CIFAR10"},
+        trained_on=trained_on,
+    )
+
+
+def imagenette_vit_b16(trained_on: ProbeSet | None = None) -> CheckpointEncoder:
+    """ViT-B/16 with ImageNet's 1000 classes (*Neural Expansion*, I.3), to be measured on Imagenette.
+
+    The paper says "pre-trained" only; torchvision's IMAGENET1K_V1 is our choice.
+
+    Parameters
+    ----------
+    trained_on : ProbeSet or None
+        Training images, labelled by ImageNet's classes (`geoframe.probesets.imagenette.imagenette`), for probes that
+        draw from them.
+    """
+    return CheckpointEncoder(
+        TorchvisionEncoder("vit_b_16", weights=None),
+        name="imagenette_vit_b16",
+        url="https://download.pytorch.org/models/vit_b_16-c867db91.pth",
+        page="https://docs.pytorch.org/vision/stable/models/generated/torchvision.models.vit_b_16.html",
+        sha256="c867db91",
+        training="imagenet",
+        extra_coords={"dataset": "Imagenette"},
+        trained_on=trained_on,
     )

@@ -1,4 +1,4 @@
-"""`AlignmentProbe`: loss gradients and image differences on right singular vectors (§3.4, I.3, fig. 10)."""
+"""`AlignmentProbe`: gradients, image differences and attacks on right singular vectors (§3.4, I.3, fig. 10)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import attrs
 import numpy as np
 
+from geoframe.attacks import Attack
 from geoframe.encoder import Shape
+from geoframe.errors import BadInput
 from geoframe.probe import Batch, Output, Probe
+from geoframe.probes import attacked
 from geoframe.probes.searching import DOUBLE, REFERENCE, REFERENCE_ID, count_field, jacobian_passes
 from geoframe.probeset import ProbeSet
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
     from geoframe.probeset import Images
 
+VECTORS = ("loss_gradient", "difference", "attack")
 DRAWS = 100  # random vectors that a baseline is averaged over
 
 
@@ -31,14 +35,17 @@ class AlignmentProbe(Probe):
 
     Attributes
     ----------
-    vectors : {"loss_gradient", "difference"}
+    vectors : {"loss_gradient", "difference", "attack"}
         ∇_x of the cross-entropy of the image with its label, or with the predicted class where there is no label or one
         that is no class of the encoder (labels that are all none are refused); or the differences to reference images
-        of the class predicted for the image, as in coverage (the paper doesn't say which pairs it takes).
+        of the class predicted for the image, as in coverage (the paper doesn't say which pairs it takes); or the way
+        that an attack moves the image (ours). Singular vectors are always those at the image itself.
     reference : ProbeSet or None
         Labelled images, for differences. None: those that a `TrainedEncoder` was trained on.
     n_reference : int
         Differences an image, drawn for each image; fewer where the class has no more, and the rest is NaN.
+    attack : Attack or None
+        For `vectors="attack"`: see `RayCoverageProbe`. An image that stays where it is has NaN.
 
     Notes
     -----
@@ -70,31 +77,45 @@ class AlignmentProbe(Probe):
         "loss_class": Output(dtype="int64", long_name="class of the loss: the label, else the predicted one"),
     }
 
-    vectors: Literal["loss_gradient", "difference"] = attrs.field(
-        default="loss_gradient", validator=attrs.validators.in_(("loss_gradient", "difference"))
+    vectors: Literal["loss_gradient", "difference", "attack"] = attrs.field(
+        default="loss_gradient", validator=attrs.validators.in_(VECTORS)
     )
     reference: ProbeSet | None = attrs.field(
         default=None, validator=attrs.validators.optional(attrs.validators.instance_of(ProbeSet))
     )
     n_reference: int = count_field(20)
+    attack: Attack | None = attacked.attack_field()
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        if (self.vectors == "attack") != (self.attack is not None):
+            raise BadInput(
+                f'AlignmentProbe: vectors={self.vectors!r}, attack={self.attack!r}: vectors="attack" and an attack go '
+                "together"
+            )
 
     def default_name(self) -> str:
-        """Return "alignment", "alignment-difference" for image differences."""
-        return "alignment" if self.vectors == "loss_gradient" else "alignment-difference"
+        """Return "alignment", "alignment-difference" for image differences, "alignment-pgd" for an attack."""
+        kind = "" if self.vectors == "loss_gradient" else f"-{self.attack.label if self.attack else self.vectors}"
+        return f"alignment{kind}"
 
     def declared(self) -> Mapping[str, Output]:
-        """Return the outputs that these vectors have: reference images, or a class of the loss."""
+        """Return the outputs that these vectors have: reference images, a class of the loss, what an attack did."""
         if self.vectors == "difference":
             return {name: output for name, output in self.outputs.items() if name != "loss_class"}
         own = {name: output for name, output in self.outputs.items() if not name.startswith("reference")}
+        if self.vectors == "attack":
+            return {**own, **attacked.OUTPUTS}
         return {**own, "length": attrs.evolve(own["length"], units="nat / raw-pixel L2")}
 
     def planned_passes(self, shape: Shape | None, training_set: ProbeSet | None) -> float:
         """Planned cost of one image."""
-        return DOUBLE * jacobian_passes(shape)
+        return DOUBLE * jacobian_passes(shape) + (0.0 if self.attack is None else self.attack.passes())
 
     def smoke(self) -> AlignmentProbe:
         """Return the same with two references among 8×8 digits, which need no download."""
+        if self.attack is not None:
+            return self.evolve(attack=self.attack.smoke())
         if self.vectors == "loss_gradient":
             return self
         from geoframe.probesets.digits import Digits
@@ -105,7 +126,8 @@ class AlignmentProbe(Probe):
         """Refuse labels that are all no classes of the encoder."""
         from geoframe.class_checks import check_labels
 
-        if self.vectors == "loss_gradient":
+        attacked.check_attack(self.attack)
+        if self.vectors != "difference":
             check_labels(type(self).__name__, encoder, images)
 
     def measure(self, encoder: LoadedEncoder, batch: Batch) -> Mapping[str, Any]:
@@ -143,6 +165,10 @@ class AlignmentProbe(Probe):
         from geoframe.references import same_class
 
         x = batch.images
+        if self.attack is not None:
+            moved = attacked.attacked(encoder, batch, self.attack)
+            change = (moved.image.double() - x.double()).flatten(1).cpu()
+            return change, {"loss_class": [moved.label], **attacked.described(moved)}
         if self.vectors == "loss_gradient":
             predicted(encoder, x)  # refuses a single class, and NaN
             fine = fine_classifier(encoder)

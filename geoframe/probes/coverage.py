@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import attrs
 import numpy as np
 
+from geoframe.attacks import Attack
 from geoframe.encoder import Shape
 from geoframe.errors import BadInput
 from geoframe.probe import Batch, Output
+from geoframe.probes import attacked
 from geoframe.probes.searching import (
     REFERENCE,
     REFERENCE_ID,
@@ -54,6 +56,9 @@ class RayCoverageProbe(SteppedProbe):
         δ and the largest t of A.4, in hops from start to end; t = 1 is always tested.
     search : {"grid", "exact"}
         See `GIProbe`.
+    attack : Attack or None
+        Moves each test image before anything is measured (I.3); `predicted`, `correct` and the pools are then those of
+        the attacked image. Its label is attacked; the predicted class where there is no label of the encoder.
 
     Notes
     -----
@@ -90,6 +95,7 @@ class RayCoverageProbe(SteppedProbe):
     )
     cap: float = attrs.field(default=1.0, converter=float)
     search: Search = search_field()
+    attack: Attack | None = attacked.attack_field()
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
@@ -97,20 +103,27 @@ class RayCoverageProbe(SteppedProbe):
             raise ValueError(f"cap={self.cap:g} is below 1, the end of the ray: whether it is covered would stay open")
 
     def default_name(self) -> str:
-        """Return "coverage", "coverage-different" for rays to other classes."""
-        return "coverage" if self.classes == "same" else "coverage-different"
+        """Return "coverage", "coverage-different" for rays to other classes; "-pgd" appended for an attack."""
+        name = "coverage" if self.classes == "same" else "coverage-different"
+        return name if self.attack is None else f"{name}-{self.attack.label}"
+
+    def declared(self) -> Mapping[str, Output]:
+        """Return the outputs; with an attack also how far it moved the image, and whether it succeeded."""
+        return self.outputs if self.attack is None else {**self.outputs, **attacked.OUTPUTS}
 
     def planned_passes(self, shape: Shape | None, training_set: ProbeSet | None) -> float:
         """Planned cost of one image, if no ray ended early."""
         pools = 1 if self.classes == "same" else WRONG_POOLS
         rays = pools * pool_size(self.reference or training_set, self.n_reference)
-        return 1 + rays * (1 + search_passes(self.search, self.step, self.cap))
+        moving = 0.0 if self.attack is None else self.attack.passes()
+        return 1 + moving + rays * (1 + search_passes(self.search, self.step, self.cap))
 
     def smoke(self) -> RayCoverageProbe:
         """Return the same with three rays to 8×8 digits, which need no download, and a coarse step."""
         from geoframe.probesets.digits import Digits
 
-        return self.evolve(reference=Digits(split="train"), n_reference=3, step=0.25)
+        attack = None if self.attack is None else self.attack.smoke()
+        return self.evolve(reference=Digits(split="train"), n_reference=3, step=0.25, attack=attack)
 
     def check_inputs(self, encoder: LoadedEncoder, images: Images) -> None:
         """Refuse labels that are all no classes of the encoder, and rays that have nowhere to go for any image."""
@@ -118,8 +131,9 @@ class RayCoverageProbe(SteppedProbe):
         from geoframe.references import references_for
 
         name = type(self).__name__
+        attacked.check_attack(self.attack)
         check_labels(name, encoder, images)
-        if self.classes == "different":
+        if self.classes == "different" and self.attack is None:
             pools = references_for(name, self.reference, encoder).pools
             if len(pools) == 1 and _all_predicted(encoder, images, *pools):
                 raise BadInput(
@@ -133,13 +147,16 @@ class RayCoverageProbe(SteppedProbe):
         from geoframe.references import check_distinct, references_for
 
         name = type(self).__name__
+        moved = None if self.attack is None else attacked.attacked(encoder, batch, self.attack)
+        image = batch.images if moved is None else moved.image
         references = references_for(name, self.reference, encoder)
-        held = predicted(encoder, batch.images)
+        held = predicted(encoder, image)
         chosen, width = self._rays(references, int(held), batch.rng[0])
         ids, others = references.images.ids, references.images.pixels[chosen]
-        check_distinct(name, batch.images[0].cpu(), batch.ids[0], others, [ids[i] for i in chosen.tolist()])
-        found = self._search(encoder, batch.images, others.to(encoder.device), held)
+        check_distinct(name, image[0].cpu(), batch.ids[0], others, [ids[i] for i in chosen.tolist()])
+        found = self._search(encoder, image, others.to(encoder.device), held)
         return {
+            **({} if moved is None else attacked.described(moved)),
             **_summary(found, len(chosen)),
             "gi": _padded(found["gi"], width, np.nan),
             "reference": _padded(chosen.numpy(), width, -1),

@@ -1,4 +1,4 @@
-"""Random labels: the controls of *Beyond Local Linearity* (A.2) and *Neural Expansion* (I.1)."""
+"""Other labels: the controls of *Beyond Local Linearity* (A.2) and *Neural Expansion* (I.1), and other numberings."""
 
 from __future__ import annotations
 
@@ -94,3 +94,49 @@ class RandomLabels(Relabelled):
     def smoke(self) -> ProbeSet:
         """Return one image, with a label."""
         return self.evolve(of=self.of.smoke(), name=self.label)
+
+
+def _are_labels(instance: Any, attribute: Any, value: Any) -> None:
+    whole = isinstance(value, tuple) and all(isinstance(v, int) and not isinstance(v, bool) for v in value)
+    if not whole or not value or min(value) < -1:
+        raise BadInput(f"MappedLabels: labels={value!r:.80} should be a new label for each class, whole numbers")
+
+
+@attrs.frozen(slots=False, eq=False)
+class MappedLabels(Relabelled):
+    """The images of another set, their classes numbered anew: class i is called `labels[i]`.
+
+    For a set whose classes are some of those that an encoder knows, under other numbers.
+
+    Attributes
+    ----------
+    of : ProbeSet
+        The other set, labelled from 0 (may be given by position).
+    labels : tuple of int
+        The new label of each class (may be given by position); −1 is unknown.
+    """
+
+    labels: tuple[int, ...] = attrs.field(converter=tuple, validator=_are_labels)
+
+    def default_name(self) -> str:
+        """Name of the other set."""
+        return self.of.label
+
+    def classes(self) -> int:
+        """Return the number of classes."""
+        return len(set(self.labels) - {-1})
+
+    def relabel(self, listing: Listing) -> tuple[int, ...]:
+        """Return the new labels."""
+        self.need_labels(listing.labels)
+        highest = max(listing.labels, default=0)
+        if highest >= len(self.labels):
+            raise BadInput(
+                f"MappedLabels: probe set {self.of.label!r} has a class {highest}, and labels= names {len(self.labels)}"
+                ": give a new label for each"
+            )
+        return tuple(self.labels[label] for label in listing.labels)
+
+    def smoke(self) -> ProbeSet:
+        """Return one image, as the other set does."""
+        return self.of.smoke().evolve(name=self.label)
