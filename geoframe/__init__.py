@@ -44,6 +44,7 @@ _PUBLIC = {
     "geoframe.probesets.subset": "Subset",
     "geoframe.probesets.longtail": "LongTail",
     "geoframe.probesets.relabelled": "PermutedLabels RandomLabels",
+    "geoframe.probesets.true_labels": "TrueLabels",
     "geoframe.probesets.published": "cifar_evaluation_sets cifar_training_sets",
     "geoframe.probe": "Probe Output Batch",
     "geoframe.probes.ratio": "RatioProbe CIFAR_SCALES IMAGENET_SCALES",

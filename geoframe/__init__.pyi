@@ -70,6 +70,7 @@ from geoframe.probesets.resized import Resized as Resized
 from geoframe.probesets.subset import Subset as Subset
 from geoframe.probesets.tensor import TensorSet as TensorSet
 from geoframe.probesets.torchvision import TorchvisionSet as TorchvisionSet
+from geoframe.probesets.true_labels import TrueLabels as TrueLabels
 from geoframe.registry import Registry as Registry
 from geoframe.runner import run as run
 from geoframe.spec import Spec as Spec

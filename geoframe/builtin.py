@@ -44,6 +44,7 @@ def geoframe_probesets() -> Iterator[Entry]:
     yield Entry("subset", "geoframe.probesets.subset:Subset", "n images of another set, or n a class, seeded draw")
     yield Entry("long-tail", "geoframe.probesets.longtail:LongTail", "another set, its classes made unequal")
     yield Entry("permuted-labels", "geoframe.probesets.relabelled:PermutedLabels", "another set, labels permuted")
+    yield Entry("true-labels", "geoframe.probesets.true_labels:TrueLabels", "another set, said to be labelled truly")
     yield Entry("random-labels", "geoframe.probesets.relabelled:RandomLabels", "another set, labels drawn at random")
 
 

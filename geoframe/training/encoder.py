@@ -87,7 +87,9 @@ class TrainedEncoder(ModelEncoder):
     def coords(self) -> dict[str, Coord]:
         """Architecture, data set and what sets the training apart, epoch, optimiser steps, seed.
 
-        `training` is what it was trained on, "random" of initial weights.
+        `training` is what it was trained on, "random" of initial weights. `labelling` is how the images that it is
+        tested on are labelled, where their set says so: a study's `match`, as a network may be trained on random labels
+        and tested on true ones.
         """
         training, trained = self.training, self.moment is not None
         return {
@@ -98,8 +100,13 @@ class TrainedEncoder(ModelEncoder):
             "epoch": self.epoch,
             "step": self.steps,
             "seed": training.seed,
+            **self._labelling(),
             **(training.loss.coords if trained else {}),
         }
+
+    def _labelling(self) -> dict[str, Coord]:
+        known = {} if self.training.test is None else self.training.test.coords
+        return {"labelling": known["labelling"]} if "labelling" in known else {}
 
     @property
     def known_shape(self) -> Shape | None:

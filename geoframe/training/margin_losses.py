@@ -65,7 +65,7 @@ class PerturbedMargin(LossSpec):
 
         from geoframe.training.ball import to_length
 
-        return x + to_length(torch.randn(x.shape, generator=generator), self.epsilon)
+        return x + to_length(torch.randn(x.shape, generator=generator).to(x), self.epsilon)
 
 
 @attrs.frozen(kw_only=True, slots=False, eq=False)
