@@ -60,6 +60,12 @@ def geoframe_probes() -> Iterator[Entry]:
     yield Entry("bounds", "geoframe.probes.bounds:BoundsProbe", "lower bounds of generalization intervals, checked")
     yield Entry("coverage", "geoframe.probes.coverage:RayCoverageProbe", "rays that keep the predicted class")
     yield Entry("tube", "geoframe.probes.tube:TubeProbe", "width of the region around covered rays")
+    yield Entry("response", "geoframe.probes.responses:ResponseProbe", "response of features, logits and margin")
+    yield Entry("isotropic-gi", "geoframe.probes.isotropic:IsotropicGIProbe", "intervals along random directions, in L2")
+    yield Entry("local-geometry", "geoframe.probes.local:LocalGeometryProbe", "what an image's derivatives alone tell")
+    yield Entry(
+        "boundary-distance", "geoframe.probes.distance:BoundaryDistanceProbe", "nearest class change attacks find"
+    )
 
 
 @hookimpl

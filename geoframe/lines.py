@@ -82,13 +82,23 @@ def intervals(
     if search == "exact":
         return _exact(encoder, rays, cap)
     steps = step_search.steps_to(cap, step, through)
-    first = encoder.derived(_first_linear)
+    return _stepped(encoder, rays, lambda line, held: step_search.grid_search(line, held, steps, encoder.micro_batch))
+
+
+def ladder_intervals(encoder: LoadedEncoder, rays: RayTable, steps: torch.Tensor, halvings: int) -> Intervals:
+    """Find intervals on steps of any spacing, the one on which a class changes halved (ours): see `refined_search`."""
     batch = encoder.micro_batch
+    return _stepped(encoder, rays, lambda line, held: step_search.refined_search(line, held, steps, halvings, batch))
+
+
+def _stepped(encoder: LoadedEncoder, rays: RayTable, search: Callable[[Line, torch.Tensor], Intervals]) -> Intervals:
+    """Search rays in steps, block by block."""
+    first = encoder.derived(_first_linear)
     parts = []
-    for block in rays.blocks(batch):
+    for block in rays.blocks(encoder.micro_batch):
         line = _line(encoder, block, first)
         try:
-            parts.append(step_search.grid_search(line, block.held, steps, batch))
+            parts.append(search(line, block.held))
         except step_search.NotFinite as error:
             raise EncoderRefused(f"encoder {encoder.label!r}: {error}: check its weights and normalisation") from error
     return step_search.join(parts)

@@ -184,6 +184,34 @@ def grid_search(line: Line, held: torch.Tensor, steps: torch.Tensor, batch: int)
     return Intervals(gi=steps.abs()[last], censored=first == len(steps))
 
 
+def refined_search(line: Line, held: torch.Tensor, steps: torch.Tensor, halvings: int, batch: int) -> Intervals:
+    """Search a block of rays on steps of any spacing (not 0), then halve the step on which the class changes (ours).
+
+    Parameters
+    ----------
+    line, held, steps, batch
+        As in `first_change`.
+    halvings : int
+        Each takes one more point a ray, in the middle of log t, or of t on the first step.
+
+    Returns
+    -------
+    Intervals
+        The last points known to hold the class.
+    """
+    first = first_change(line, held, steps, batch).cpu()
+    rays = (first < len(steps)).nonzero()[:, 0]
+    bracket = torch.cat([steps.new_zeros(1), steps])
+    low, high = bracket[first], steps[first.clamp(max=len(steps) - 1)]
+    for _ in range(halvings if len(rays) else 0):
+        middle = torch.where(low > 0, (low * high).sqrt(), high / 2)[rays]
+        logits = line.logits_plain(rays.to(held.device), middle.to(held.device, torch.float32))
+        changed = logits.argmax(1).cpu() != held.cpu()[rays]
+        high[rays] = torch.where(changed, middle, high[rays])
+        low[rays] = torch.where(changed, low[rays], middle)
+    return Intervals(gi=low, censored=first == len(steps))
+
+
 def join(parts: list[Intervals]) -> Intervals:
     """Join the results of blocks."""
     return Intervals(torch.cat([p.gi for p in parts]), torch.cat([p.censored for p in parts]))
