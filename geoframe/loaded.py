@@ -16,6 +16,7 @@ from geoframe.geometry.pushforward import pushforward, shared_pushforward
 from geoframe.network_outputs import checked_features, checked_logits
 from geoframe.numerics import exact_numerics, plain_torch, threads
 from geoframe.process import keep_freed_memory
+from geoframe.training.place import training_on
 
 if TYPE_CHECKING:
     from geoframe.probeset import ProbeSet
@@ -117,7 +118,7 @@ class LoadedEncoder:
     @classmethod
     def of(cls, spec: Encoder, device: str = "cpu") -> LoadedEncoder:
         """Build a spec's network and put it on `device`, in eval mode, weights frozen, channels last."""
-        with plain_torch(), threads(torch.get_num_threads()):  # a factory may set its own
+        with plain_torch(), threads(torch.get_num_threads()), training_on(str(device)):  # a factory may set its own
             return cls.from_network(spec.build(), spec.label, device)
 
     @classmethod

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, TypeVar
@@ -85,6 +87,40 @@ def exact_numerics() -> Iterator[None]:
         stack.enter_context(sdpa_kernel(SDPBackend.MATH))
         stack.enter_context(torch.no_grad())
         yield
+
+
+@contextmanager
+def training_numerics(device: torch.device) -> Iterator[None]:
+    """Full float32 and gradients for training; off the CPU, algorithms that give the same bits again.
+
+    Only where torch has such. What it chooses on the CPU repeats as it is, with equal threads. A caller's surroundings
+    don't count (see `plain_torch`), and all settings are restored on leaving.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(plain_torch())
+        for backend in _precision_switches():
+            stack.enter_context(_attribute(backend, "fp32_precision", "ieee"))
+        if device.type != "cpu":
+            stack.enter_context(_deterministic())
+        stack.enter_context(torch.enable_grad())
+        yield
+
+
+@contextmanager
+def _deterministic() -> Iterator[None]:
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # torch asks for it; read before the first product
+    with ExitStack() as stack:
+        stack.enter_context(_attribute(torch.backends.cudnn, "benchmark", False))
+        stack.enter_context(_attribute(torch.backends.cudnn, "deterministic", True))
+        stack.enter_context(sdpa_kernel(SDPBackend.MATH))
+        stack.enter_context(warnings.catch_warnings())
+        warnings.filterwarnings("ignore", message=".*does not have a deterministic implementation")
+        before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        try:
+            yield
+        finally:
+            torch.use_deterministic_algorithms(before[0], warn_only=before[1])
 
 
 def threads(count: int) -> AbstractContextManager[None]:

@@ -22,7 +22,7 @@ def in_ball(v: torch.Tensor, radius: float) -> torch.Tensor:
 
 
 def point_of_ball(like: torch.Tensor, radius: float, generator: torch.Generator) -> torch.Tensor:
-    """Draw a point for each image, uniform in the ball around zero."""
+    """Draw a point for each image, uniform in the ball around zero: on the CPU, whatever device it goes to."""
     direction = torch.randn(like.shape, generator=generator)
     share = torch.rand((len(like),) + (1,) * (like.ndim - 1), generator=generator) ** (1 / like[0].numel())
-    return to_length(direction, radius) * share
+    return (to_length(direction, radius) * share).to(like.device)

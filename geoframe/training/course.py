@@ -18,6 +18,7 @@ from geoframe.training.checks import cause_of, check_logits
 from geoframe.training.data import Labelled
 from geoframe.training.losses import CrossEntropy
 from geoframe.training.optimisers import optimiser_of
+from geoframe.training.place import generator_of
 from geoframe.training.schedules import learning_rate, steps_per_epoch
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ class Course:
 
     `after_step` is called after each step with the mean loss since the epoch began; it leaves the module in train mode.
     What is random in the model (dropout) comes from the global generators, which are the caller's to seed and put back.
+    The order of the data, the augmentation and what the loss draws come from generators on the CPU, so that they are
+    the same on any device; batches go where the module is, `data.device`.
     """
 
     def __init__(self, training: Training, module: nn.Module, data: Labelled) -> None:
@@ -40,6 +43,8 @@ class Course:
         self.done = self.steps = 0
         self.after_step: Callable[[float], None] = lambda loss: None
         self._draws = {what: _generator(what, training.seed) for what in ("order", "augment", "loss")}
+        if (own := generator_of(data.device)) is not None:
+            self._draws["device"] = own
         self._optimiser = optimiser_of(training, module.parameters())
         self.per_epoch = steps_per_epoch(len(data.y), training.batch)
         self.total = self.per_epoch * training.epochs
@@ -108,7 +113,8 @@ class Course:
         try:
             self._set_rate(self.steps)
             self._optimiser.zero_grad(set_to_none=True)
-            loss = self.training.loss(self._logits, self._images(rows), self.data.y[rows], self._draws["loss"])
+            x, y = (batch.to(self.data.device) for batch in (self._images(rows), self.data.y[rows]))
+            loss = self.training.loss(self._logits, x, y, self._draws["loss"])
             loss.backward()  # type: ignore[no-untyped-call]
             self._optimiser.step()
             return float(loss.detach())

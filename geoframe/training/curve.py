@@ -18,7 +18,7 @@ _IMAGES = {"train": "training images, as they are (no augmentation)", "test": "t
 _SCORES = {"loss": ("mean cross-entropy on", "nats"), "accuracy": ("share of correct classifications of", "1")}
 
 
-def training_curve(training: Training, *, train: bool = True) -> xr.Dataset:
+def training_curve(training: Training, *, train: bool = True, device: str = "cpu") -> xr.Dataset:
     """Return loss and accuracy at each checkpoint, the initial weights first.
 
     Parameters
@@ -27,6 +27,9 @@ def training_curve(training: Training, *, train: bool = True) -> xr.Dataset:
         The recipe; its `test` may be another set than when it was trained.
     train : bool
         Train what isn't in the cache yet. False refuses instead.
+    device : str
+        A torch device for that; "auto" takes a GPU where there is one. What is in the cache counts wherever it was
+        trained.
 
     Returns
     -------
@@ -44,9 +47,12 @@ def training_curve(training: Training, *, train: bool = True) -> xr.Dataset:
     missing = [moment for moment in training.moments if cache.checkpoint(moment) is None]
     if missing and not train:
         raise BadInput(f"training {training.label!r} isn't complete: {missing[0]} isn't in the cache; leave train=True")
+    from geoframe.settings import resolve_device
+    from geoframe.training.place import training_on
     from geoframe.training.scoring import INITIAL, scored_log
 
-    log = scored_log(training, cache)
+    with training_on(resolve_device(device)):
+        log = scored_log(training, cache)
     rows = {row["step"]: row for row in ({"step": 0, "epoch": 0, **log[INITIAL]}, *log["checkpoints"])}
     return _labelled(training, [rows[step] for step in sorted(rows)]).assign_attrs(_provenance(training, log))
 
@@ -72,13 +78,16 @@ def _labelled(training: Training, rows: list[dict[str, Any]]) -> xr.Dataset:
 
 
 def _provenance(training: Training, log: dict[str, Any]) -> dict[str, str]:
-    settings = {"device": "cpu", "dtype": "float32", "threads": log["threads"], "torch": log["torch"]}
+    from geoframe.training.place import device_of
+
+    device, name = device_of(log)
+    settings = {"device": device, "device_name": name, "threads": log["threads"], "torch": log["torch"]}
     return {
         "training": json.dumps(readable(training.identity()), sort_keys=True, ensure_ascii=False),
         "key": training.key,
         "test": "" if training.test is None else training.test.label,
         "images": log["images"],
-        "settings": json.dumps(settings, sort_keys=True),
+        "settings": json.dumps({"dtype": "float32", **settings}, sort_keys=True),
         "versions": json.dumps(versions(), sort_keys=True),
         "git_commit": git_commit(Path.cwd()),
     }

@@ -34,6 +34,8 @@ class Labelled:
         The probe set's name.
     digest : str
         Of the raw pixels.
+    device : torch.device
+        Where the model is, and with it `mean` and `std`; pixels and labels stay on the CPU.
     """
 
     pixels: torch.Tensor
@@ -42,14 +44,15 @@ class Labelled:
     std: torch.Tensor
     label: str
     digest: str
+    device: torch.device
 
     def normalised(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Return raw pixels as the model wants them, a batch at a time: a normalised copy of all takes memory."""
-        return (pixels - self.mean) / self.std
+        """Return raw pixels as and where the model wants them, a batch at a time: a copy of all takes memory."""
+        return (pixels.to(self.device) - self.mean) / self.std
 
 
-def labelled(probeset: ProbeSet, model: Model, training: str) -> Labelled:
-    """Load a probe set for a model.
+def labelled(probeset: ProbeSet, model: Model, training: str, device: torch.device) -> Labelled:
+    """Load a probe set for a model on a device.
 
     Raises
     ------
@@ -60,8 +63,8 @@ def labelled(probeset: ProbeSet, model: Model, training: str) -> Labelled:
     labels = torch.tensor(images.labels, dtype=torch.int64)
     if (labels < 0).any():
         raise BadInput(f"training needs labels, and probe set {probeset.label!r} has images without: use another set")
-    mean, std = (_per_channel(value, model.input_shape[0], training) for value in (model.mean, model.std))
-    return Labelled(images.pixels, labels, mean, std, probeset.label, images.digest)
+    mean, std = (_per_channel(value, model.input_shape[0], training).to(device) for value in (model.mean, model.std))
+    return Labelled(images.pixels, labels, mean, std, probeset.label, images.digest, device)
 
 
 def _per_channel(value: PerChannel, channels: int, training: str) -> torch.Tensor:

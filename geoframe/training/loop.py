@@ -11,7 +11,7 @@ from geoframe.encoders.building import clean_build, seeded
 from geoframe.errors import BadInput
 from geoframe.files import sweep, writing
 from geoframe.geometry.directions import stream_key
-from geoframe.numerics import plain_torch, threads
+from geoframe.numerics import threads, training_numerics
 from geoframe.training import saved
 from geoframe.training.cache import ELSEWHERE, TrainingCache
 from geoframe.training.checks import check_trainable
@@ -19,6 +19,7 @@ from geoframe.training.course import Course, State
 from geoframe.training.data import labelled
 from geoframe.training.lock import locked
 from geoframe.training.moments import Moment
+from geoframe.training.place import Place, seeded_on
 from geoframe.training.progress import TrainingProgress
 from geoframe.training.trainer import Trainer
 
@@ -60,24 +61,26 @@ def train(training: Training, cache: TrainingCache) -> None:
     """Fill the cache: from where an interrupted training was, or from the beginning.
 
     The state is kept after each epoch, and what is done from it has the bits that an uninterrupted training has:
-    weights, optimiser, order of the data, random streams and number of threads are as they were. Checkpoints are
-    written in one step each, and named in the log afterwards.
+    weights, optimiser, order of the data, random streams, device and number of threads are as they were. Where there is
+    no such device here, it starts again. Checkpoints are written in one step each, and named in the log afterwards.
     """
     with writing(cache.folder, ELSEWHERE):
         cache.folder.mkdir(parents=True, exist_ok=True)
     sweep(cache.folder)
     state, sources = _resumable(cache), cache.sources()
-    with plain_torch(), torch.enable_grad(), threads(_threads(cache, state)):
+    place = _place(cache, state)
+    with training_numerics(place.torch), threads(place.threads):
         with clean_build(training.seed):
             model = training.seeded_model().build_model()
-            module = model.module.float()
-            data = labelled(training.data, model, training.label)
-            test = None if training.test is None else labelled(training.test, model, training.label)
+            module = model.module.float().to(place.torch)
+            data = labelled(training.data, model, training.label, place.torch)
+            test = None if training.test is None else labelled(training.test, model, training.label, place.torch)
             check_trainable(training.label, module, data, training.batch)
             course = Course(training, module, data)
             training.check_steps(course.total)
-        with seeded(stream_key("training", training.seed) & (2**63 - 1)):
-            Trainer(cache, course, test, sources).run(state)
+        seed = stream_key("training", training.seed) & (2**63 - 1)
+        with seeded(seed), seeded_on(place.torch, seed):
+            Trainer(cache, course, test, sources, place).run(state)
 
 
 def _resumable(cache: TrainingCache) -> State | None:
@@ -86,8 +89,8 @@ def _resumable(cache: TrainingCache) -> State | None:
     return state if isinstance(state, dict) and state.get("training") == cache.training.key else None
 
 
-def _threads(cache: TrainingCache, state: State | None) -> int:
-    """The number that the training was started with, or, of a new one, torch's."""
+def _place(cache: TrainingCache, state: State | None) -> Place:
+    """Where the training was begun, or, of a new one and where there is no such place, here."""
     before = state["settings"] if state else cache.log()
     same = before.get("torch") == str(torch.__version__) and not cache.outdated()
-    return int(before["threads"]) if same else torch.get_num_threads()
+    return (Place.again(before) if same else None) or Place.here()

@@ -29,7 +29,7 @@ class LossSpec(Spec):
 
             def __call__(self, model, x, y, generator):
                 logits = model(x)
-                moved = model(x + 0.1 * torch.randn(x.shape, generator=generator))
+                moved = model(x + 0.1 * torch.randn(x.shape, generator=generator).to(x))
                 distance = (moved - logits).square().mean()
                 return torch.nn.functional.cross_entropy(logits, y) + self.weight * distance
     """
@@ -50,12 +50,13 @@ class LossSpec(Spec):
             Raw pixels (n, channel, height, width) to logits (n, class): the network in train mode, its normalisation
             included. It may be called several times; perturbations are in raw [0, 1] pixel space.
         x : torch.Tensor
-            Raw pixels in [0, 1], augmented where the recipe says so. Not to be changed in place.
+            Raw pixels in [0, 1], augmented where the recipe says so, on the device that is trained on. Not to be
+            changed in place.
         y : torch.Tensor
-            Labels (n,), int64.
+            Labels (n,), int64, on the same device.
         generator : torch.Generator
-            On the CPU, for all that the loss draws: it is kept with the training, so that an interrupted one goes on
-            with the same bits.
+            On the CPU, whatever the device, for all that the loss draws: it is kept with the training, so that an
+            interrupted one goes on with the same bits.
 
         Returns
         -------

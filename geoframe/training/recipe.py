@@ -32,7 +32,9 @@ class Training(Spec):
     what is random in the model (dropout) come from `seed`; the order of the data, the augmentation and what the loss
     draws come from generators of their own, so that none of them changes the others. Another number of threads, or
     another processor, may change last bits, which training amplifies: the threads are recorded, and an interrupted
-    training goes on with as many. Training runs on the CPU, in float32. It is done again where files behind the model
+    training goes on with as many. Training runs in float32, on the device of what needs it first (`geoframe run
+    --device`), which isn't part of the key but recorded; GPUs give other bits than the CPU, and an interrupted training
+    goes on where it began, or starts again where no such device is there. It is done again where files behind the model
     or the data have changed. `training_curve` tells loss and accuracy at each checkpoint.
 
     Attributes

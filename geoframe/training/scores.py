@@ -27,7 +27,7 @@ def loss_and_accuracy(module: nn.Module, data: Labelled) -> tuple[float, float]:
     loss, right = 0.0, 0
     with torch.no_grad():
         for images, labels in _parts(data):
-            logits = module(data.normalised(images))
+            logits = module(data.normalised(images)).cpu()
             loss += float(cross_entropy(logits.double(), labels, reduction="sum"))
             right += int((logits.argmax(1) == labels).sum())
     return loss / len(data.y), right / len(data.y)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from geoframe.encoders.building import clean_build
 from geoframe.errors import BadInput
-from geoframe.numerics import plain_torch, threads
+from geoframe.numerics import threads, training_numerics
 from geoframe.training import saved
 from geoframe.training.cache import TrainingCache
 from geoframe.training.data import labelled
 from geoframe.training.lock import locked
 from geoframe.training.loop import weights_after
 from geoframe.training.moments import Moment
+from geoframe.training.place import Place
 from geoframe.training.schedules import steps_per_epoch
 from geoframe.training.scores import Tested, has_scores, scores, tested_on
 
@@ -49,11 +50,12 @@ def _is_whole(log: dict[str, Any], tested: Tested) -> bool:
 
 
 def _completed(training: Training, cache: TrainingCache, log: dict[str, Any], tested: Tested) -> dict[str, Any]:
-    with plain_torch(), threads(log["threads"]), clean_build(training.seed):
+    place = Place.again(log) or Place.here()
+    with training_numerics(place.torch), threads(log["threads"]), clean_build(training.seed):
         model = training.seeded_model().build_model()
-        module = model.module.float().eval()
-        data = labelled(training.data, model, training.label)
-        test = None if training.test is None else labelled(training.test, model, training.label)
+        module = model.module.float().eval().to(place.torch)
+        data = labelled(training.data, model, training.label, place.torch)
+        test = None if training.test is None else labelled(training.test, model, training.label, place.torch)
         log[COUNTS] = {str(label): n for label, n in sorted(Counter(data.y.tolist()).items())}
         if not has_scores(log.get(INITIAL), tested):
             log[INITIAL] = scores(tested, module, data, test)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -13,16 +14,26 @@ from geoframe.training.cache import TrainingCache
 from geoframe.training.course import Course, State
 from geoframe.training.data import Labelled
 from geoframe.training.moments import Moment
+from geoframe.training.place import Place, device_of
 from geoframe.training.progress import TrainingProgress
 from geoframe.training.scores import scores, tested_on
 
-SETTINGS = ("torch", "threads", "images", "sources")  # with which what is there can be completed with the same bits
+# with which what is there can be completed with the same bits
+SETTINGS = ("torch", "threads", "device", "device_name", "images", "sources")
+
+
+def settings_of(log: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings in a log."""
+    kind, name = device_of(log)
+    return {what: log.get(what) for what in SETTINGS} | {"device": kind, "device_name": name}
 
 
 class Trainer:
     """Trains, and keeps what is to be kept."""
 
-    def __init__(self, cache: TrainingCache, course: Course, test: Labelled | None, sources: dict[str, str]) -> None:
+    def __init__(
+        self, cache: TrainingCache, course: Course, test: Labelled | None, sources: dict[str, str], place: Place
+    ) -> None:
         self.cache = cache
         self.course = course
         self.test = test
@@ -31,7 +42,7 @@ class Trainer:
             "recipe": cache.training.identity(),
             "sources": {**cache.sources(), **sources},  # what changed while it was read has the digest before
             "torch": str(torch.__version__),  # plain text, as it is read again
-            "threads": torch.get_num_threads(),
+            **place.record(),
             "images": course.data.digest,
             "checkpoints": [],
         }
@@ -44,7 +55,7 @@ class Trainer:
             course.restore(state["course"])
             TrainingProgress.say(f"training {training.label}: goes on after epoch {course.done} of {training.epochs}")
         elif self.cache.resume.exists():
-            TrainingProgress.say(f"training {training.label}: starts again, what was kept of it can't be continued")
+            TrainingProgress.say(f"training {training.label}: starts again{self._why_again(state)}")
         self.cache.write_log(self.log)
         to_keep = sum(moment.steps(course.per_epoch) > course.steps for moment in training.moments)
         progress = TrainingProgress(training.label, training.epochs, course.per_epoch, course.steps, to_keep)
@@ -72,21 +83,31 @@ class Trainer:
     def _sound_rows(self) -> list[dict[str, Any]]:
         """What an earlier training left, if this one gives the same bits: only what is missing is made again."""
         before = self.cache.log()
-        if any(before.get(name) != self.log[name] for name in SETTINGS):
+        if not before or settings_of(before) != settings_of(self.log):
             return []
         like = self.course.module.state_dict()
         return [row for row in before["checkpoints"] if not isinstance(saved.read_row(self.cache, row, like), str)]
 
     def _state(self) -> State:
-        settings = {name: self.log[name] for name in SETTINGS}
-        return {"training": self.cache.training.key, "settings": settings, "course": self.course.state()}
+        return {
+            "training": self.cache.training.key,
+            "settings": settings_of(self.log),
+            "course": self.course.state(),
+        }
 
     def _continues(self, state: State) -> bool:
         """Whether a state is of the same files, settings and layers, and no checkpoint before it is missing."""
-        same = state["settings"] == {name: self.log[name] for name in SETTINGS}
+        same = settings_of(state["settings"]) == settings_of(self.log)
         same = same and saved.fits(state["course"]["model"], self.course.module.state_dict())
         first = min((moment.steps(self.course.per_epoch) for moment in self._missing()), default=0)
         return same and first > state["course"]["epoch"] * self.course.per_epoch
+
+    def _why_again(self, state: State | None) -> str:
+        if state is not None and state["settings"].get("torch") == self.log["torch"]:
+            kind, name = device_of(state["settings"])
+            if (kind, name) != device_of(self.log):
+                return f" on {self.log['device']}: it was begun on {kind} ({name}), which isn't here"
+        return ", what was kept of it can't be continued"
 
     def _keep(self, moment: Moment, loss: float, progress: TrainingProgress) -> None:
         """Write a checkpoint, then its line of the log."""

@@ -186,6 +186,7 @@ def test_a_cache_that_cannot_be_read_is_one_line(training, monkeypatch):
 
 def test_the_log_tells_how_it_was_trained(training):
     log = json.loads((TrainingCache(training).folder / LOG).read_text())
-    assert {"recipe", "sources", "torch", "threads", "images", "checkpoints"} == set(log)
+    how = {"torch", "threads", "device", "device_name"}
+    assert {"recipe", "sources", "images", "checkpoints", *how} == set(log)
     assert list(log["sources"]) == ["training.model", "training.model:mynet.py"]
     assert [row["epoch"] for row in log["checkpoints"]] == [2, 4]
