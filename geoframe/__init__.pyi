@@ -17,6 +17,8 @@ from geoframe.errors import GeoframeError as GeoframeError
 from geoframe.errors import MissingFile as MissingFile
 from geoframe.errors import StoreConflict as StoreConflict
 from geoframe.errors import UnknownName as UnknownName
+from geoframe.figures.adversarial import BudgetProfiles as BudgetProfiles
+from geoframe.figures.adversarial import BudgetTrends as BudgetTrends
 from geoframe.figures.bounds import BoundsScatter as BoundsScatter
 from geoframe.figures.coverage import CoverageByOutcome as CoverageByOutcome
 from geoframe.figures.coverage import CoverageDesign as CoverageDesign
@@ -81,6 +83,8 @@ from geoframe.registry import Registry as Registry
 from geoframe.runner import run as run
 from geoframe.spec import Spec as Spec
 from geoframe.spec import unkeyed as unkeyed
+from geoframe.statistics.adversarial import AdversarialClaims as AdversarialClaims
+from geoframe.statistics.adversarial_table import AdversarialSummary as AdversarialSummary
 from geoframe.statistics.bounds import BoundsSummary as BoundsSummary
 from geoframe.statistics.bump import BumpSummary as BumpSummary
 from geoframe.statistics.claim_table import Claim as Claim

@@ -72,6 +72,9 @@ def geoframe_probes() -> Iterator[Entry]:
 def geoframe_studies() -> Iterator[Entry]:
     """Studies: one result of a paper each, and the one that `geoframe profile` makes for a model."""
     yield Entry("bump", "geoframe.studies.bump:Bump", "trained encoders show the bump, random ones do not")
+    yield Entry(
+        "adversarial", "geoframe.studies.adversarial:Adversarial", "adversarial training moves the peak outward"
+    )
     yield Entry("coverage", "geoframe.studies.coverage:Coverage", "rays of the same class are covered after training")
     yield Entry("tube", "geoframe.studies.tube:Tube", "covered rays lie in wide regions")
     yield Entry("gi_spectrum", "geoframe.studies.gi_spectrum:GiSpectrum", "intervals by singular-vector index")
@@ -84,6 +87,8 @@ def geoframe_figures() -> Iterator[Entry]:
     """Figures: drawn from stored results."""
     yield Entry("ratio-profiles", "geoframe.figures.profiles:RatioProfiles", "response ratio against scale")
     yield Entry("ratio-grid", "geoframe.figures.grid:RatioGrid", "encoders × probe sets")
+    yield Entry("budget-profiles", "geoframe.figures.adversarial:BudgetProfiles", "response ratio by training budget ε")
+    yield Entry("budget-trends", "geoframe.figures.adversarial:BudgetTrends", "prediction and peak against ε")
     yield Entry(
         "coverage-design", "geoframe.figures.coverage:CoverageDesign", "trained or not × same or different class"
     )

@@ -124,8 +124,36 @@ def median_over_images(values: ArrayLike) -> Array:
     return np.asarray(np.where(count > 0, middle, np.nan)[..., 0])
 
 
-def _replicates(ratio: Array, error: Array, common: Array, replicates: int, seed: int) -> Array:
-    """Median profiles of the replicates, shape (replicate, scale), in blocks of bounded memory."""
+def paired_replicates(ratio: Array, error: Array, common: Array, *, replicates: int, seed: int) -> Array:
+    """Draw median profiles of several networks, each replicate with the same images for all of them.
+
+    Measurement errors are drawn for each network by itself. They are not independent where the directions are shared,
+    as a `RatioProbe`'s are: what is concluded from differences errs on the careful side.
+
+    Parameters
+    ----------
+    ratio, error : array, shape (network, image, scale)
+        Every image has a valid rung in every network.
+    common : array, shape (network, image)
+        Relative standard error of the prediction.
+    replicates, seed : int
+        As in `median_profile`.
+
+    Returns
+    -------
+    array, shape (network, replicate, scale)
+    """
+    networks = zip(ratio, error, np.nan_to_num(common), strict=True)
+    return np.stack([_replicates(*one, replicates, seed, errors=(seed, k)) for k, one in enumerate(networks)])
+
+
+def _replicates(
+    ratio: Array, error: Array, common: Array, replicates: int, seed: int, errors: tuple[int, ...] | None = None
+) -> Array:
+    """Median profiles of the replicates, shape (replicate, scale), in blocks of bounded memory.
+
+    `errors` seeds the draws of measurement errors; by default they come from `seed`, as those of images do.
+    """
     if ratio.shape[0] == 0:
         return np.full((replicates, ratio.shape[1]), np.nan)
     ratio, error = np.where(ratio > 0, ratio, np.nan), np.where(np.isfinite(error), error, np.nan)
@@ -134,6 +162,8 @@ def _replicates(ratio: Array, error: Array, common: Array, replicates: int, seed
     own = np.sqrt(total - shared)
     base, shared = np.log(ratio) - total / 2, np.sqrt(shared)
     pick, bias, noise = np.random.default_rng(seed).spawn(3)  # a stream each: block sizes change no number
+    if errors is not None:
+        bias, noise = np.random.default_rng(errors).spawn(2)
     out = []
     for size in _block_sizes(replicates, ratio.size):
         index = pick.integers(0, ratio.shape[0], (size, ratio.shape[0]))

@@ -15,6 +15,7 @@ from geoframe.probesets.digits import Digits
 from geoframe.probesets.published import cifar_training_sets, treated
 from geoframe.probesets.torchvision import TorchvisionSet
 from geoframe.training.encoder import TrainedEncoder
+from geoframe.training.losses import AdversarialL2
 from geoframe.training.recipe import Training
 
 UNAUGMENTED = ("random-labels", "random-data")
@@ -161,3 +162,23 @@ def through_training(training: Training, steps: Iterable[int]) -> tuple[TrainedE
     recipe = training.evolve(checkpoint_steps=tuple(sorted({*training.checkpoint_steps, *steps})))
     within = (TrainedEncoder(recipe, at_step=step) for step in steps)
     return TrainedEncoder(recipe, step="init"), *within, TrainedEncoder(recipe)
+
+
+def adversarial_family(training: Training, epsilons: Iterable[float], *, steps: int = 7) -> tuple[TrainedEncoder, ...]:
+    """Return a recipe's network trained adversarially within each of some L2 balls: …-eps0.25; ε = 0 is plain training.
+
+    Parameters
+    ----------
+    training : Training
+        The recipe; its loss is replaced.
+    epsilons : iterable of float
+        Radii, in raw [0, 1] pixels.
+    steps : int
+        Of the attack, see `AdversarialL2`.
+    """
+    return tuple(
+        TrainedEncoder(
+            training.evolve(loss=AdversarialL2(epsilon, steps=steps), name=f"{training.label}-eps{epsilon:g}")
+        )
+        for epsilon in epsilons
+    )

@@ -12,6 +12,8 @@ import xarray as xr
 import geoframe as gf
 import geoframe.statistics
 from geoframe.errors import BadInput
+from geoframe.statistics.adversarial import AdversarialClaims
+from geoframe.statistics.adversarial_table import AdversarialSummary
 from geoframe.statistics.bounds import BoundsSummary
 from geoframe.statistics.bump import BumpSummary
 from geoframe.statistics.coverage import CoverageSummary, CoverageTests
@@ -19,6 +21,7 @@ from geoframe.statistics.profile_table import ProfileSummary
 from geoframe.statistics.spectrum import SpectrumClaims, SpectrumSummary
 from geoframe.statistics.tube import TubeSummary
 from geoframe.summary import Summary, described
+from tests.adversarial_trees import adversarial_tree
 from tests.coverage_trees import coverage_tree, tube_tree
 from tests.figures.conftest import PAIR, make_tree
 from tests.spectrum_trees import bounds_tree, spectrum_tree
@@ -35,6 +38,8 @@ def ratio_tree() -> xr.DataTree:
 
 
 TREES = {
+    AdversarialClaims: adversarial_tree,
+    AdversarialSummary: adversarial_tree,
     BoundsSummary: bounds_tree,
     BumpSummary: lambda: make_tree(PAIR, ["photos"], [6]),
     CoverageSummary: coverage_tree,
@@ -46,6 +51,12 @@ TREES = {
 }
 HOPS = {"minimum", "median", "minimum_by_point"}
 UNITS = {  # what isn't a pure number
+    AdversarialClaims: dict.fromkeys(("value", "low", "high"), "see units"),
+    AdversarialSummary: {
+        **dict.fromkeys(("budget", "peak_scale"), "L2 in raw [0, 1] pixels"),
+        "log10_peak_scale_se": "decade",
+        **{f"prediction{end}": "squared feature L2 / η²" for end in ("", "_low", "_high")},
+    },
     TubeSummary: {f"{n}{end}": "hop" for n in HOPS for end in ("", "_low", "_high")},
     SpectrumClaims: dict.fromkeys(("first", "second", "difference"), "scaled direction"),
     SpectrumSummary: {
@@ -108,6 +119,7 @@ def test_tables_fit_and_captions_name_the_paper(kind):
         labels = {
             dim: np.array([f"{text[:-1]}{i}" for i in range(node.sizes[dim])], dtype=object)
             for dim, text in names.items()
+            if dim in node.dims  # adversarial trees have a node of encoders alone
         }
         node.dataset = node.to_dataset().assign_coords(labels)
     summary = kind()

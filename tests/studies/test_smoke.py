@@ -30,6 +30,7 @@ def no_training(tmp_path, monkeypatch):
         ("tube", "tube", "radius"),
         ("gi_spectrum", "linearity", "alpha"),
         ("bounds", "bounds", "gi"),
+        ("adversarial", "ratio", "ratio"),
     ],
 )
 def test_smoke(study, node, variable, tmp_path):

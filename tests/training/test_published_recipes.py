@@ -6,7 +6,7 @@ import pytest
 
 import geoframe as gf
 from geoframe.errors import UnknownName
-from geoframe.training.published import cifar_training, photo_training, through_training
+from geoframe.training.published import adversarial_family, cifar_training, photo_training, through_training
 
 
 def test_the_paper_has_39100_steps_and_augments_natural_images_only():
@@ -39,3 +39,14 @@ def test_photo_treatments_change_the_images_or_their_labels():
 def test_an_unknown_treatment_is_refused(make):
     with pytest.raises(UnknownName, match="random-label"):
         make("resnet18", "random-label")
+
+
+def test_a_family_differs_in_its_loss_only_and_its_first_is_plain_training():
+    recipe = photo_training("resnet18", width=0.125, n=64)
+    plain, small, large = adversarial_family(recipe, (0, 0.25, 1), steps=3)
+    names = [f"resnet18-photo-crops-eps{e}" for e in ("0", "0.25", "1")]
+    assert [encoder.label for encoder in (plain, small, large)] == names
+    assert [encoder.training.label for encoder in (plain, small, large)] == names
+    assert [encoder.coords["epsilon"] for encoder in (plain, small, large)] == [0.0, 0.25, 1.0]
+    assert {encoder.training.loss.steps for encoder in (plain, small, large)} == {3}
+    assert {encoder.training.evolve(loss=recipe.loss).key for encoder in (plain, small, large)} == {recipe.key}
