@@ -22,6 +22,7 @@ TRAINED, RANDOM = "#0072B2", "#D55E00"
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 ETA_LABEL = "perturbation size η (L2 in raw [0,1] pixels)"
+ETA_SHORT = "η (L2 in raw [0,1] pixels)"
 RATIO_LABEL = "response ratio $r_\\eta$"
 NOTE_SIZE = 7.0
 
@@ -200,6 +201,12 @@ def panels(count: int, most: int, cell: tuple[float, float], note: str, top: flo
     for ax in axes[count:]:
         ax.set_axis_off()
     return figure, axes
+
+
+def label_outer(ax: Any) -> None:
+    """Label the axes of one panel of profiles where no panel is below it, or to its left."""
+    place = ax.get_subplotspec()
+    ax.set(xlabel=ETA_SHORT if place.is_last_row() else "", ylabel=RATIO_LABEL if place.is_first_col() else "")
 
 
 def title_of(cell: Any, width: int = 26) -> str:

@@ -1,0 +1,60 @@
+"""Networks at several moments of their training, in the order of their steps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+import numpy as np
+
+from geoframe.statistics.pairing import UNCLEAR, along_encoder, networks
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@attrs.frozen
+class Course:
+    """One network through its training.
+
+    Attributes
+    ----------
+    label : str
+        Its architecture, or, where that doesn't tell it from others, the name of its last encoder.
+    names : tuple of str
+        Encoders, by ascending step: initial weights first, where they were measured.
+    steps : tuple of int
+        Optimiser steps; 0 of initial weights. Of the last one: those of the whole training, as far as it was measured.
+    """
+
+    label: str
+    names: tuple[str, ...]
+    steps: tuple[int, ...]
+
+    @property
+    def has_initial(self) -> bool:
+        """Whether the initial weights were measured."""
+        return self.steps[0] == 0
+
+    @property
+    def trained(self) -> tuple[str, ...]:
+        """The encoders with trained weights."""
+        return self.names[int(self.has_initial) :]
+
+
+def courses(ds: xr.Dataset) -> list[Course]:
+    """Return the networks of which at least one trained moment is known, in the results' order."""
+    steps = dict(zip(map(str, ds["encoder"].values), along_encoder(ds, "step") or (), strict=False))
+    architectures = dict(zip(map(str, ds["encoder"].values), along_encoder(ds, "architecture") or (), strict=False))
+    found = []
+    for network in networks(ds):
+        names = [network.control, *network.trained] if network.control else [*network.trained]
+        known = [name for name in names if np.isfinite(steps.get(name, np.nan)) and steps[name] >= 0]
+        ordered = sorted(known, key=lambda name: steps[name])
+        if network.problem != UNCLEAR and ordered and steps[ordered[-1]] > 0:
+            found.append(Course(ordered[-1], tuple(ordered), tuple(int(steps[name]) for name in ordered)))
+    kinds = [architectures.get(course.label, "") for course in found]
+    return [
+        attrs.evolve(course, label=kind) if kind and kinds.count(kind) == 1 else course
+        for course, kind in zip(found, kinds, strict=True)
+    ]
