@@ -18,8 +18,8 @@ from geoframe.errors import MissingFile as MissingFile
 from geoframe.errors import StoreConflict as StoreConflict
 from geoframe.errors import UnknownName as UnknownName
 from geoframe.figures.adversarial import BudgetProfiles as BudgetProfiles
-from geoframe.figures.adversarial import BudgetTrends as BudgetTrends
 from geoframe.figures.bounds import BoundsScatter as BoundsScatter
+from geoframe.figures.budget_trends import BudgetTrends as BudgetTrends
 from geoframe.figures.coverage import CoverageByOutcome as CoverageByOutcome
 from geoframe.figures.coverage import CoverageDesign as CoverageDesign
 from geoframe.figures.figure import Figure as Figure

@@ -88,7 +88,7 @@ def geoframe_figures() -> Iterator[Entry]:
     yield Entry("ratio-profiles", "geoframe.figures.profiles:RatioProfiles", "response ratio against scale")
     yield Entry("ratio-grid", "geoframe.figures.grid:RatioGrid", "encoders × probe sets")
     yield Entry("budget-profiles", "geoframe.figures.adversarial:BudgetProfiles", "response ratio by training budget ε")
-    yield Entry("budget-trends", "geoframe.figures.adversarial:BudgetTrends", "prediction and peak against ε")
+    yield Entry("budget-trends", "geoframe.figures.budget_trends:BudgetTrends", "prediction and peak against ε")
     yield Entry(
         "coverage-design", "geoframe.figures.coverage:CoverageDesign", "trained or not × same or different class"
     )
