@@ -66,8 +66,9 @@ class AdversarialClaims(Claims):
             "share above ½, ρ (Spearman) above 0, by the whole interval: agrees; by none of it: disagrees; of the "
             f"public ImageNet family on {self.measured_on}, the interval must also meet the published range (≈ 2000: "
             "1000 to 4000), whose ε the paper doesn't give; of other networks only the sign can be compared; ε = 0 has "
-            "a peak: in 95 % of replicates; censored: at the end of the ladder, a lower bound; share: of the rise of "
-            "log r at the new peak (the prediction is the same at all scales: alone it moves no peak)"
+            "a peak: in 95 % of replicates; censored: at the end of the ladder, a lower bound, left out of ρ of the "
+            "height; share: of the rise of log r at the new peak (the prediction is the same at all "
+            "scales: alone it moves no peak)"
         )
 
     def claims(self, tree: xr.DataTree) -> list[Claim]:
@@ -145,7 +146,7 @@ def _share(cells: Responses, k: int, subject: str) -> Claim:
 
 def _over_budgets(cells: Responses, where: str) -> Iterator[Claim]:
     """Fig. 5's caption: the peak moves outward with ε and grows; ε = 0 has one."""
-    for text, which in (("peak η rises with ε: ρ", "scale"), ("peak rises with ε: ρ", "height")):
+    for text, which in (("peak η rises with ε: ρ", "scale"), ("height rises with ε: ρ", "height")):
         found, budgets = cells.trend(which)
         few = budgets < FEWEST_BUDGETS
         verdict = by_interval(found.low, found.high) if np.isfinite(found.low) else unclear("no interval")

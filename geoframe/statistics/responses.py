@@ -102,11 +102,17 @@ class Responses:
         return Estimate(float(drop.mean() / (drop + rise).mean()), low, high, n=n), ""
 
     def trend(self, which: str) -> tuple[Estimate, int]:
-        """Spearman's ρ of ε with the peaks' `scale` or `height`, over the networks that have one, and their number."""
-        known = np.isfinite(self.peaks.scale)
+        """Spearman's ρ of ε with the peaks' `scale` or `height`, over the networks that have one, and their number.
+
+        A peak at the end of the ladder lies farther out than all within it, so that its place has a rank; its height
+        has none.
+        """
+        values, draws = (getattr(found, which) for found in (self.peaks, self.draws))
+        if which == "height":
+            values, draws = (np.where(found.at_end, np.nan, found.height) for found in (self.peaks, self.draws))
+        known = np.isfinite(values)
         budgets = np.array(self.epsilons)[known]
-        value = rank_correlation(budgets, getattr(self.peaks, which)[known])
-        draws = rank_correlation(budgets, getattr(self.draws, which)[known].T)
+        value, draws = rank_correlation(budgets, values[known]), rank_correlation(budgets, draws[known].T)
         return Estimate(float(value), *interval(draws, self.images), n=self.images), int(known.sum())
 
     def baseline(self) -> tuple[Estimate, float]:

@@ -43,7 +43,7 @@ def test_known_shifts_and_drops_are_found():
         assert low < drop < high
         assert int(found[subject, "prediction m̃ ÷"]["n"]) == 24
         assert said(found[subject, "peak η ×"]) == said(found[subject, "prediction m̃ ÷"]) == "agrees"
-    assert [said(found["digits-test300", f"{what} rises with ε: ρ"]) for what in ("peak η", "peak")] == ["agrees"] * 2
+    assert [said(found["digits-test300", f"{what} rises with ε: ρ"]) for what in ("peak η", "height")] == ["agrees"] * 2
     assert float(found["digits-test300", "peak η rises with ε: ρ"]["value"]) == 1
     base = found["digits-test300", "ε=0 has a peak, at η"]
     assert said(base) == "agrees"
@@ -66,7 +66,7 @@ def test_the_other_direction_disagrees_and_no_change_is_inconclusive():
     assert said(found["digits-test300, ε=1", "peak η ×"]) == "disagrees"
     assert said(found["digits-test300, ε=1", "prediction m̃ ÷"]) == "disagrees"
     assert said(found["digits-test300", "peak η rises with ε: ρ"]) == "disagrees"
-    assert said(found["digits-test300", "peak rises with ε: ρ"]) == "disagrees"
+    assert said(found["digits-test300", "height rises with ε: ρ"]) == "disagrees"
     same = claims(adversarial_tree((1, 1), (1, 1), (0, 1), heights=(5, 5)))
     assert said(same["digits-test300, ε=1", "peak η ×"]) == "inconclusive"
     assert said(same["digits-test300, ε=1", "prediction m̃ ÷"]) == "inconclusive"
@@ -101,6 +101,8 @@ def test_a_peak_at_the_end_of_the_ladder_is_a_lower_bound_and_says_so():
     assert bool(move["at_least"])
     assert float(move["value"]) == pytest.approx(100 / 0.3, rel=0.15)
     assert np.isinf(float(move["high"]))
+    assert float(found["digits-test300", "peak η rises with ε: ρ"]["value"]) == 1
+    assert said(found["digits-test300", "height rises with ε: ρ"]) == "inconclusive: too few peaks"
     rows = {(row[0], row[1]): row for row in summary.rows(summary.compute(tree))[1]}
     assert rows["digits-test300, ε=1", "peak η ×"][3].startswith("≥ 3")
     assert "∞]" in rows["digits-test300, ε=1", "peak η ×"][3]
