@@ -60,6 +60,10 @@ class Ladder:
     errors: dict[int, float]
     maps: dict[Precision, Map]
 
+    def rounding(self) -> np.ndarray:
+        """Relative error that bfloat16 may make at each scale, as it was measured; 0 in other precisions."""
+        return np.array([self.errors[k] if name == "bfloat16" else 0.0 for k, name in enumerate(self.precisions)])
+
     def groups(self, chosen: Sequence[int]) -> Iterator[tuple[Map, torch.dtype, list[int]]]:
         """Split scale numbers by precision: Φ, the dtype that it takes, and the numbers."""
         for name, phi in self.maps.items():

@@ -9,7 +9,7 @@ import torch
 
 import geoframe as gf
 from geoframe.measuring import measure_block
-from geoframe.precision import choose_ladder, relative_error, rounded
+from geoframe.precision import Ladder, choose_ladder, relative_error, rounded
 from geoframe.settings import choose_settings
 from tests.networks import conv_net, loaded, some_images
 
@@ -92,3 +92,8 @@ def test_a_cell_that_tries_bfloat16_says_where_it_did() -> None:
     assert low["precision"].values[0, -1] == "bfloat16"
     np.testing.assert_allclose(low["ratio"], full["ratio"], rtol=0.05)
     assert (low["noise_fraction"].values[0] <= 0.025).all()
+
+
+def test_what_bfloat16_may_be_off_is_part_of_the_standard_error() -> None:
+    ladder = Ladder(["float64", "float32", "bfloat16"], {0: 1e-17, 2: 0.02}, {})
+    assert ladder.rounding().tolist() == [0.0, 0.0, 0.02]

@@ -12,6 +12,7 @@ from geoframe.cli.values import bytes_of, numbers, shape_of
 from geoframe.errors import BadInput
 
 if TYPE_CHECKING:
+    from geoframe.encoder import Shape
     from geoframe.encoders.model import ModelEncoder
     from geoframe.loading import FoundStudy
     from geoframe.probes.ratio import RatioProbe
@@ -77,6 +78,8 @@ def profile(ctx: click.Context, /, out: Path | None, device: str, memory: str | 
     folder = out or Path("runs") / found.study.name
     report = execute(found, plan, folder, Options(device=device, memory=cap), progress_for(screen))
     conclude(screen, report, bool(ctx.meta.get(TRACEBACK)))
+    if any(" weights" in cause or "can't download" in cause for cause in (fail.cause for _, fail in report.failures)):
+        screen.print("add --random to measure the architecture with random weights", markup=False)
     ctx.exit(report.exit_code)
 
 
@@ -89,6 +92,7 @@ def _study(
 
     encoder, origin = _encoder(model, **of_encoder)
     shape, seed = encoder.expected_shape(), of_encoder["seed"]
+    _check_channels(encoder, shape)
     probeset = _images(images, count, seed)
     chosen = ladder(scales, shape)
     probe = RatioProbe(scales=SCALES[chosen], estimator="adaptive", target_se=target_se, seed=seed)
@@ -123,6 +127,16 @@ def _encoder(
         "head": None if head == "none" else head,
     }
     return named_encoder(model, library, random=random, seed=seed, **frame)
+
+
+def _check_channels(encoder: ModelEncoder, shape: Shape | None) -> None:
+    """Refuse a normalisation of another number of channels, before anything is loaded."""
+    for option, values in (("--mean", encoder.mean), ("--std", encoder.std)):
+        if shape and isinstance(values, tuple) and len(values) != shape[0]:
+            raise BadInput(
+                f"{option} has {len(values)} numbers, and images have {plural(shape[0], 'channel')}: "
+                "give one number, or one for each channel"
+            )
 
 
 def _copy(model: str, encoder: ModelEncoder, random: bool) -> ModelEncoder:

@@ -175,7 +175,7 @@ class RatioProbe(Probe):
         valid = (fractions <= self.noise_limit) & np.isfinite(found.ratio) & (found.prediction > 0)
         return {
             "ratio": np.where(valid, found.ratio, np.nan),
-            "ratio_se": np.where(valid, found.ratio_se, np.nan),
+            "ratio_se": np.where(valid, np.hypot(found.ratio_se, ladder.rounding() * found.ratio), np.nan),
             "response": found.response,
             "noise_fraction": fractions,
             "valid": valid,

@@ -196,6 +196,7 @@ BAD = [
     (["net.py:build", "photos", "--input-shape", "8x8"], "give channel, height and width, as in 3x32x32"),
     (["net.py:build", "photos", "--input-shape", "3x8x8"], "encoder 'build' fails on images of shape (3, 8, 8)"),
     (["net.py:build", "photos", *SHAPE, "--mean", "half"], "--mean 'half': give a number"),
+    (["net.py:build", "photos", *SHAPE, "--mean", "1,2"], "--mean has 2 numbers, and images have 1 channel:"),
     (["net.py:build", "photos", *SHAPE, "--memory", "lots"], "--memory 'lots': give a size"),
     (["net.py:build", "photos", *SHAPE, "--device", "abacus"], "device 'abacus' can't be used here"),
     (["net.py:build", "photos", *SHAPE, "--random"], "random copies are of named models"),
@@ -240,6 +241,7 @@ def test_missing_weights_say_what_to_put_where(here, monkeypatch):
     assert "can't download https://download.pytorch.org/models/resnet18-" in result.stderr
     assert f"save it as {here / 'data' / 'weights' / 'resnet18-'}" in result.stderr
     assert result.stderr.count("\n") == 1
+    assert "add --random" in result.stdout
 
 
 def test_help_is_light():

@@ -1,0 +1,99 @@
+"""Intervals of adaptive estimates hold the truth as often as they say, stopping rule and all: 2,000 a scale."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import geoframe as gf
+from geoframe.geometry.response import pair_responses
+from geoframe.models.cifar import resnet20
+from tests.adaptive import grey, sample
+from tests.networks import SIZE, Square, relu_net
+
+INTERVALS = 20
+SMALL = (3, 8, 8)
+
+
+def brute_force(net: torch.nn.Module, x: torch.Tensor, scales: list[float], pairs: int) -> tuple[np.ndarray, float]:
+    """The ratio from many directions, with the prediction as a control variate; and its largest relative error."""
+    size, generator = x[0].numel(), torch.Generator().manual_seed(5)
+    jacobian = torch.autograd.functional.jacobian(net, x).reshape(-1, size)
+    mean, controls, responses = float(jacobian.square().sum()) / size, [], []
+    with torch.no_grad():
+        for _ in range(pairs // 10_000):
+            u = torch.randn(10_000, *x.shape[1:], generator=generator, dtype=torch.float64)
+            u /= u.flatten(1).norm(dim=1).view(-1, 1, 1, 1)
+            responses.append(pair_responses(net, x, lambda i, j, u=u: u[i:j], len(u), scales, block=500)[0].numpy())
+            controls.append((u.flatten(1) @ jacobian.T).square().sum(1).numpy())
+    response, control = np.concatenate(responses), np.concatenate(controls)
+    slope = [np.cov(control, response[:, k])[0, 1] / control.var() for k in range(len(scales))]
+    left = response - np.outer(control - mean, slope)
+    return left.mean(0) / mean, float((left.std(0) / np.sqrt(len(left)) / left.mean(0)).max())
+
+
+def quadratic(scales: list[float]) -> np.ndarray:
+    return 1 + 3 * np.square(scales) / (4 * 0.25 * SIZE * (SIZE + 2))
+
+
+def trained_resnet() -> torch.nn.Module:
+    """A narrow ResNet-20 after 120 steps on small crops of photographs: features, in eval mode."""
+    crops = gf.PhotoCrops(split="train", n=480).load(SMALL)
+    labels = torch.tensor(crops.labels)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        net = resnet20(classes=6, width=0.5).train()
+        optimiser = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        for _ in range(120):
+            chosen = torch.randint(len(labels), (32,))
+            loss = torch.nn.functional.cross_entropy(net(crops.pixels[chosen] * 4 - 2), labels[chosen])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+    head = [module for module in net.modules() if isinstance(module, torch.nn.Linear)][-1]
+    head.weight.data, head.bias.data = torch.eye(head.in_features), torch.zeros(head.in_features)
+    return net.eval().double()
+
+
+def coverage(net: torch.nn.Module, x: torch.Tensor, scales: list[float], target: float, want: np.ndarray) -> np.ndarray:
+    """Share of the intervals that hold the truth, by scale."""
+    hits = []
+    for seed in range(INTERVALS):
+        found = sample(net, scales, target, seed=seed, x=x, rows=65)
+        hits.append(np.abs(found.ratio - want) < 1.96 * found.ratio_se)
+    return np.asarray(np.mean(hits, 0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", [0.02, 0.05])
+@pytest.mark.parametrize("kind", ["relu", "square"])
+def test_closed_forms(kind: str, target: float) -> None:
+    """A squared projection has the heaviest tail there is."""
+    net, scales = (relu_net(), [0.1, 1.0, 3.0, 10.0]) if kind == "relu" else (Square(), [1.0, 10.0, 30.0, 100.0])
+    want = brute_force(net.double(), grey(), scales, 400_000)[0] if kind == "relu" else quadratic(scales)
+    share = coverage(net, grey(), scales, target, want)
+    print(kind, target, share)
+    assert (share >= 0.92).all()
+    assert (share <= 0.99).all()
+
+
+@pytest.fixture(scope="module")
+def residual() -> tuple[torch.nn.Module, torch.Tensor, list[float], np.ndarray]:
+    """A trained network, an image, scales, and the ratios there."""
+    pytest.importorskip("skimage", reason="photos come with scikit-image")
+    net, scales = trained_resnet(), [0.05, 0.5, 2.0, 8.0]
+    x = gf.PhotoCrops(n=1).load(SMALL).pixels.double() * 4 - 2
+    want, error = brute_force(net, x, scales, 40_000)
+    assert error < 2e-3
+    return net, x, scales, want
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", [0.03, 0.06])
+def test_a_trained_residual_network(residual, target: float) -> None:
+    net, x, scales, want = residual
+    share = coverage(net, x, scales, target, want)
+    print("resnet", target, want.round(3), share)
+    assert (share >= 0.92).all()
+    assert (share <= 0.99).all()
