@@ -73,6 +73,8 @@ _PUBLIC = {
     "geoframe.figures.tube": "TubeRadii",
     "geoframe.figures.spectrum": "SpectrumProfiles",
     "geoframe.figures.bounds": "BoundsScatter",
+    "geoframe.figures.long_tail": "LongTailFlows LongTailCoverage",
+    "geoframe.figures.ood": "OodCoverage",
     "geoframe.statistics.bump": "BumpSummary",
     "geoframe.statistics.adversarial": "AdversarialClaims",
     "geoframe.statistics.adversarial_table": "AdversarialSummary",
@@ -81,6 +83,9 @@ _PUBLIC = {
     "geoframe.statistics.tube": "TubeSummary",
     "geoframe.statistics.spectrum": "SpectrumSummary SpectrumClaims",
     "geoframe.statistics.bounds": "BoundsSummary",
+    "geoframe.statistics.long_tail": "LongTailSummary",
+    "geoframe.statistics.long_tail_claims": "LongTailClaims",
+    "geoframe.statistics.ood": "OodClaims",
     "geoframe.statistics.claim_table": "Claim Claims",
     "geoframe.summary": "Summary",
 }

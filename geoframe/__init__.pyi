@@ -24,6 +24,9 @@ from geoframe.figures.coverage import CoverageByOutcome as CoverageByOutcome
 from geoframe.figures.coverage import CoverageDesign as CoverageDesign
 from geoframe.figures.figure import Figure as Figure
 from geoframe.figures.grid import RatioGrid as RatioGrid
+from geoframe.figures.long_tail import LongTailCoverage as LongTailCoverage
+from geoframe.figures.long_tail import LongTailFlows as LongTailFlows
+from geoframe.figures.ood import OodCoverage as OodCoverage
 from geoframe.figures.profiles import RatioProfiles as RatioProfiles
 from geoframe.figures.spectrum import SpectrumProfiles as SpectrumProfiles
 from geoframe.figures.tube import TubeRadii as TubeRadii
@@ -91,6 +94,9 @@ from geoframe.statistics.claim_table import Claim as Claim
 from geoframe.statistics.claim_table import Claims as Claims
 from geoframe.statistics.coverage import CoverageSummary as CoverageSummary
 from geoframe.statistics.coverage import CoverageTests as CoverageTests
+from geoframe.statistics.long_tail import LongTailSummary as LongTailSummary
+from geoframe.statistics.long_tail_claims import LongTailClaims as LongTailClaims
+from geoframe.statistics.ood import OodClaims as OodClaims
 from geoframe.statistics.profile_table import ProfileSummary as ProfileSummary
 from geoframe.statistics.spectrum import SpectrumClaims as SpectrumClaims
 from geoframe.statistics.spectrum import SpectrumSummary as SpectrumSummary

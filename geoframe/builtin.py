@@ -79,6 +79,8 @@ def geoframe_studies() -> Iterator[Entry]:
     yield Entry("tube", "geoframe.studies.tube:Tube", "covered rays lie in wide regions")
     yield Entry("gi_spectrum", "geoframe.studies.gi_spectrum:GiSpectrum", "intervals by singular-vector index")
     yield Entry("bounds", "geoframe.studies.bounds:Bounds", "lower bounds of intervals, checked on every ray")
+    yield Entry("long_tail", "geoframe.studies.long_tail:LongTail", "errors on rare classes go to frequent ones")
+    yield Entry("ood", "geoframe.studies.ood:Ood", "coverage of images from elsewhere")
     yield Entry("profile", "geoframe.profiling:Profile", "response profile of one model: see `geoframe profile`")
 
 
@@ -96,6 +98,9 @@ def geoframe_figures() -> Iterator[Entry]:
     yield Entry("tube-radii", "geoframe.figures.tube:TubeRadii", "radii around covered rays")
     yield Entry("spectrum-profiles", "geoframe.figures.spectrum:SpectrumProfiles", "GI and α by singular-vector index")
     yield Entry("bounds-scatter", "geoframe.figures.bounds:BoundsScatter", "lower bounds against measured intervals")
+    yield Entry("long-tail-flows", "geoframe.figures.long_tail:LongTailFlows", "errors between frequency bands")
+    yield Entry("long-tail-coverage", "geoframe.figures.long_tail:LongTailCoverage", "coverage by frequency band")
+    yield Entry("ood-coverage", "geoframe.figures.ood:OodCoverage", "own data and data from elsewhere")
 
 
 @hookimpl

@@ -70,3 +70,28 @@ def tube_tree(least: tuple[float, float] = (1.5, 0.4), rays: int = 30) -> xr.Dat
         },
     )
     return xr.DataTree.from_dict({"tube": ds})
+
+
+def ood_tree(inside: float = 0.95, outside: float = 0.1, dataset: str = "MNIST", images: int = 40) -> xr.DataTree:
+    """An MLP and its random copy on its own data set and on CIFAR-10, with means that are known."""
+    scatter = 0.04 * np.linspace(-1, 1, images)
+    coverage = np.array([[inside + scatter, outside + scatter], [0.4 + scatter, 0.02 + scatter / 3]])
+    dims = ("encoder", "probeset", "image")
+    ds = xr.Dataset(
+        {
+            "coverage": (dims, coverage),
+            "correct": (dims, np.arange(coverage.size).reshape(coverage.shape) % 3 == 0),
+            "elsewhere": (dims, np.full(coverage.shape, 0.1)),
+            "reentry": (dims, np.full(coverage.shape, 0.01)),
+        },
+        {
+            "encoder": np.array(["mlp", "mlp-random"], dtype=object),
+            "probeset": np.array(["own", "elsewhere"], dtype=object),
+            "training": ("encoder", np.array([dataset, "random"], dtype=object)),
+            "dataset": ("encoder", np.array([dataset] * 2, dtype=object)),
+            "probeset_dataset": ("probeset", np.array([dataset, "CIFAR10"], dtype=object)),
+            "stand_in": ("probeset", np.array(["", "JPEG stand-in: low-passed"], dtype=object)),
+            "label": (("probeset", "image"), np.arange(2 * images).reshape(2, images) % 10),
+        },
+    )
+    return xr.DataTree.from_dict({"coverage": ds})

@@ -111,6 +111,16 @@ class Claims(Summary):
         return headers, [_row(ds.isel(entry=i)) for i in range(ds.sizes["entry"])]
 
 
+def tables_by_subject(
+    label: str, headers: list[str], rows: list[list[str]]
+) -> list[tuple[str, list[str], list[list[str]]]]:
+    """Return a table for each subject, which its title names instead of a column: for claims of many words."""
+    if headers[0] != "measured":
+        return [(label, headers, rows)]
+    subjects = dict.fromkeys(row[0] for row in rows)
+    return [(f"{label}, {name}", headers[1:], [row[1:] for row in rows if row[0] == name]) for name in subjects]
+
+
 def _row(cell: xr.Dataset) -> list[str]:
     texts = {name: str(cell[name].item()) for name in TEXTS}
     n = int(cell["n"])

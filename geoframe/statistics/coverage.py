@@ -58,7 +58,7 @@ def coverages(tree: xr.DataTree, same: str, different: str) -> xr.DataArray:
 
 @attrs.frozen(kw_only=True)
 class CoverageSummary(Summary):
-    """Mean coverage over test images, with a bootstrap interval over images; correct and misclassified apart.
+    """Mean coverage over test images, with a bootstrap interval over images; correct and misclassified apart, too.
 
     Attributes
     ----------
@@ -66,12 +66,15 @@ class CoverageSummary(Summary):
         Node of the `same` rays.
     different : str
         Node of the `different` rays; "" where there is none.
+    by_outcome : bool
+        False leaves out accuracy and outcomes: for images whose labels mean nothing to the encoders.
     replicates, seed : int
         Bootstrap of the 95 % interval.
     """
 
     probe: str = "coverage"
     different: str = "coverage-different"
+    by_outcome: bool = True
     replicates: int = 2000
     seed: int = 0
 
@@ -87,10 +90,13 @@ class CoverageSummary(Summary):
         coverage = coverages(tree, self.probe, self.different)
         counted = same["coverage"].notnull()
         known = (same["label"] >= 0) & counted
-        outcomes = {"all": counted, "correct": known & same["correct"], "misclassified": known & ~same["correct"]}
+        outcomes = {"all": counted}
+        if self.by_outcome:
+            outcomes |= {"correct": known & same["correct"], "misclassified": known & ~same["correct"]}
         parts = [self._interval(coverage.where(mask)) for mask in outcomes.values()]
         ds = xr.concat(parts, xr.Variable("outcome", np.array(list(outcomes), dtype=object)))
-        ds["accuracy"] = same["correct"].where(known).mean("image")
+        if self.by_outcome:
+            ds["accuracy"] = same["correct"].where(known).mean("image")
         for name in ("elsewhere", "reentry"):
             ds[name] = same[name].mean("image")
         return described(ds, MEANS).assign_attrs(level=LEVEL, replicates=self.replicates, seed=self.seed)
@@ -112,13 +118,15 @@ class CoverageSummary(Summary):
     def rows(self, ds: xr.Dataset) -> tuple[list[str], list[list[str]]]:
         """Return a row for each encoder and probe set that was measured, all images together."""
         kinds = [str(v) for v in ds["classes"].values]
-        headers = ["encoder", "probe set", "images", "accuracy (%)", *(f"{kind} (%)" for kind in kinds), "re-entry (%)"]
+        accuracy = ["accuracy (%)"] if self.by_outcome else []
+        headers = ["encoder", "probe set", "images", *accuracy, *(f"{kind} (%)" for kind in kinds), "re-entry (%)"]
         rows = []
         for cell in measured(ds, "coverage"):
             every = cell.sel(outcome="all")
             ranges = [interval(every.sel(classes=kind), "coverage", 100) for kind in kinds]
             images = str(int(every["images"].max()))
-            rows.append([*who(cell), images, percent(cell["accuracy"]), *ranges, percent(cell["reentry"])])
+            right = [percent(cell["accuracy"])] if self.by_outcome else []
+            rows.append([*who(cell), images, *right, *ranges, percent(cell["reentry"])])
         return headers, rows
 
     def tables(self, ds: xr.Dataset) -> list[tuple[str, list[str], list[list[str]]]]:
@@ -128,7 +136,7 @@ class CoverageSummary(Summary):
         for outcome in outcomes:
             headers += [f"n {outcome}", "same (%)"]
         rows = []
-        for cell in measured(ds, "accuracy"):
+        for cell in measured(ds, "accuracy") if self.by_outcome else ():
             same = [cell.sel(classes="same", outcome=outcome) for outcome in outcomes]
             rows.append(
                 [

@@ -17,12 +17,16 @@ from geoframe.statistics.adversarial_table import AdversarialSummary
 from geoframe.statistics.bounds import BoundsSummary
 from geoframe.statistics.bump import BumpSummary
 from geoframe.statistics.coverage import CoverageSummary, CoverageTests
+from geoframe.statistics.long_tail import LongTailSummary
+from geoframe.statistics.long_tail_claims import LongTailClaims
+from geoframe.statistics.ood import OodClaims
 from geoframe.statistics.profile_table import ProfileSummary
 from geoframe.statistics.spectrum import SpectrumClaims, SpectrumSummary
 from geoframe.statistics.tube import TubeSummary
 from geoframe.summary import Summary, described
 from tests.adversarial_trees import adversarial_tree
-from tests.coverage_trees import coverage_tree, tube_tree
+from tests.band_trees import band_tree
+from tests.coverage_trees import coverage_tree, ood_tree, tube_tree
 from tests.figures.conftest import PAIR, make_tree
 from tests.spectrum_trees import bounds_tree, spectrum_tree
 
@@ -44,6 +48,9 @@ TREES = {
     BumpSummary: lambda: make_tree(PAIR, ["photos"], [6]),
     CoverageSummary: coverage_tree,
     CoverageTests: coverage_tree,
+    LongTailClaims: band_tree,
+    LongTailSummary: band_tree,
+    OodClaims: ood_tree,
     ProfileSummary: ratio_tree,
     SpectrumClaims: spectrum_tree,
     SpectrumSummary: spectrum_tree,
@@ -51,6 +58,8 @@ TREES = {
 }
 HOPS = {"minimum", "median", "minimum_by_point"}
 UNITS = {  # what isn't a pure number
+    LongTailClaims: dict.fromkeys(("value", "low", "high"), "see units"),
+    OodClaims: dict.fromkeys(("value", "low", "high"), "see units"),
     AdversarialClaims: dict.fromkeys(("value", "low", "high"), "see units"),
     AdversarialSummary: {
         **dict.fromkeys(("budget", "peak_scale"), "L2 in raw [0, 1] pixels"),
