@@ -3,6 +3,12 @@
 from geoframe import figures as figures
 from geoframe import statistics as statistics
 from geoframe import testing as testing
+from geoframe.attacks import DDN as DDN
+from geoframe.attacks import IFGSM as IFGSM
+from geoframe.attacks import PGD as PGD
+from geoframe.attacks import Attack as Attack
+from geoframe.attacks import CarliniWagner as CarliniWagner
+from geoframe.attacks import DeepFool as DeepFool
 from geoframe.encoder import Encoder as Encoder
 from geoframe.encoder import Network as Network
 from geoframe.encoders.checkpoint import CheckpointEncoder as CheckpointEncoder
@@ -18,6 +24,8 @@ from geoframe.errors import MissingFile as MissingFile
 from geoframe.errors import StoreConflict as StoreConflict
 from geoframe.errors import UnknownName as UnknownName
 from geoframe.figures.adversarial import BudgetProfiles as BudgetProfiles
+from geoframe.figures.attacks import AlignmentCurves as AlignmentCurves
+from geoframe.figures.attacks import AttackCoverage as AttackCoverage
 from geoframe.figures.bounds import BoundsScatter as BoundsScatter
 from geoframe.figures.budget_trends import BudgetTrends as BudgetTrends
 from geoframe.figures.coverage import CoverageByOutcome as CoverageByOutcome
@@ -75,6 +83,7 @@ from geoframe.probesets.noise import NoiseSet as NoiseSet
 from geoframe.probesets.photos import Photos as Photos
 from geoframe.probesets.published import cifar_evaluation_sets as cifar_evaluation_sets
 from geoframe.probesets.published import cifar_training_sets as cifar_training_sets
+from geoframe.probesets.relabelled import MappedLabels as MappedLabels
 from geoframe.probesets.relabelled import PermutedLabels as PermutedLabels
 from geoframe.probesets.relabelled import RandomLabels as RandomLabels
 from geoframe.probesets.resized import Resized as Resized
@@ -88,6 +97,8 @@ from geoframe.spec import Spec as Spec
 from geoframe.spec import unkeyed as unkeyed
 from geoframe.statistics.adversarial import AdversarialClaims as AdversarialClaims
 from geoframe.statistics.adversarial_table import AdversarialSummary as AdversarialSummary
+from geoframe.statistics.attack_claims import AttackClaims as AttackClaims
+from geoframe.statistics.attacks import AttackSummary as AttackSummary
 from geoframe.statistics.bounds import BoundsSummary as BoundsSummary
 from geoframe.statistics.bump import BumpSummary as BumpSummary
 from geoframe.statistics.claim_table import Claim as Claim

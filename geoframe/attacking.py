@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -70,7 +71,9 @@ def foolbox() -> Any:
     """
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # it imports GitPython, which else fails where git is absent
     try:
-        import foolbox as module
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # it imports scipy by names of old
+            import foolbox as module
     except ImportError as error:
         raise MissingFile(f"attacks need foolbox ({error}): pip install 'geoframe[attacks]'") from error
     return module

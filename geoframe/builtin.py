@@ -44,6 +44,7 @@ def geoframe_probesets() -> Iterator[Entry]:
     yield Entry("subset", "geoframe.probesets.subset:Subset", "n images of another set, or n a class, seeded draw")
     yield Entry("long-tail", "geoframe.probesets.longtail:LongTail", "another set, its classes made unequal")
     yield Entry("permuted-labels", "geoframe.probesets.relabelled:PermutedLabels", "another set, labels permuted")
+    yield Entry("mapped-labels", "geoframe.probesets.relabelled:MappedLabels", "another set, classes numbered anew")
     yield Entry("true-labels", "geoframe.probesets.true_labels:TrueLabels", "another set, said to be labelled truly")
     yield Entry("random-labels", "geoframe.probesets.relabelled:RandomLabels", "another set, labels drawn at random")
 
@@ -61,7 +62,9 @@ def geoframe_probes() -> Iterator[Entry]:
     yield Entry("coverage", "geoframe.probes.coverage:RayCoverageProbe", "rays that keep the predicted class")
     yield Entry("tube", "geoframe.probes.tube:TubeProbe", "width of the region around covered rays")
     yield Entry("response", "geoframe.probes.responses:ResponseProbe", "response of features, logits and margin")
-    yield Entry("isotropic-gi", "geoframe.probes.isotropic:IsotropicGIProbe", "intervals along random directions, in L2")
+    yield Entry(
+        "isotropic-gi", "geoframe.probes.isotropic:IsotropicGIProbe", "intervals along random directions, in L2"
+    )
     yield Entry("local-geometry", "geoframe.probes.local:LocalGeometryProbe", "what an image's derivatives alone tell")
     yield Entry(
         "boundary-distance", "geoframe.probes.distance:BoundaryDistanceProbe", "nearest class change attacks find"
@@ -79,6 +82,7 @@ def geoframe_studies() -> Iterator[Entry]:
     yield Entry("tube", "geoframe.studies.tube:Tube", "covered rays lie in wide regions")
     yield Entry("gi_spectrum", "geoframe.studies.gi_spectrum:GiSpectrum", "intervals by singular-vector index")
     yield Entry("bounds", "geoframe.studies.bounds:Bounds", "lower bounds of intervals, checked on every ray")
+    yield Entry("attacks", "geoframe.studies.attacks:Attacks", "attacked images stay covered, by another class")
     yield Entry("long_tail", "geoframe.studies.long_tail:LongTail", "errors on rare classes go to frequent ones")
     yield Entry("ood", "geoframe.studies.ood:Ood", "coverage of images from elsewhere")
     yield Entry("profile", "geoframe.profiling:Profile", "response profile of one model: see `geoframe profile`")
@@ -95,6 +99,8 @@ def geoframe_figures() -> Iterator[Entry]:
         "coverage-design", "geoframe.figures.coverage:CoverageDesign", "trained or not × same or different class"
     )
     yield Entry("coverage-by-outcome", "geoframe.figures.coverage:CoverageByOutcome", "correct or misclassified")
+    yield Entry("attack-coverage", "geoframe.figures.attacks:AttackCoverage", "attacked images, by attack and outcome")
+    yield Entry("alignment-curves", "geoframe.figures.attacks:AlignmentCurves", "energy on singular vectors")
     yield Entry("tube-radii", "geoframe.figures.tube:TubeRadii", "radii around covered rays")
     yield Entry("spectrum-profiles", "geoframe.figures.spectrum:SpectrumProfiles", "GI and α by singular-vector index")
     yield Entry("bounds-scatter", "geoframe.figures.bounds:BoundsScatter", "lower bounds against measured intervals")

@@ -32,7 +32,18 @@ _NOUN = {
     "figures": "a Figure",
     "summaries": "a Summary",
 }
-_NODE_FIELDS = ("probe", "different", "gi", "linearity", "jacobian")  # what summaries and figures call their nodes
+_NODE_FIELDS = (  # what summaries and figures call their nodes: a name, or a tuple of names
+    "probe",
+    "different",
+    "gi",
+    "linearity",
+    "jacobian",
+    "clean",
+    "nodes",
+    "gradient",
+    "differences",
+    "moves",
+)
 RESERVED = "training"  # the results' node that publishing adds
 _REQUIRED = ("encoders", "probesets", "probes")
 KNOWN = (*BELONGS, "presets", "match", "name", "title")
@@ -115,7 +126,8 @@ def nodes_needed(item: Any) -> list[str]:
 
     A figure of somebody else's that has `Figure`'s own default may draw from anything.
     """
-    named = [getattr(item, "needs_node", ""), *(getattr(item, field, "") for field in _NODE_FIELDS)]
+    fields = [getattr(item, name, "") for name in ("needs_node", *_NODE_FIELDS)]
+    named = [name for field in fields for name in (field if isinstance(field, tuple) else (field,))]
     silent = "ratio" if item.kind == "figure" and not type(item).__module__.startswith("geoframe.") else ""
     return [name for name in dict.fromkeys(named) if isinstance(name, str) and name not in ("", silent)]
 

@@ -75,6 +75,10 @@ class Digits(ProbeSet):
         """Return the number of images."""
         return self.n or (TEST if self.split == "test" else TOTAL - TEST)
 
+    def classes(self) -> int | None:
+        """Return the number of classes; None of a draw, which may lack some."""
+        return 10 if self.n is None else None
+
     def chosen(self) -> list[int]:
         """Return the rows that are drawn, sorted."""
         names = [f"{row:04d}" for row in range(TOTAL)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
@@ -96,6 +97,10 @@ class RandomLabels(Relabelled):
         return self.evolve(of=self.of.smoke(), name=self.label)
 
 
+def _as_tuple(labels: Iterable[int]) -> tuple[int, ...]:
+    return tuple(labels)
+
+
 def _are_labels(instance: Any, attribute: Any, value: Any) -> None:
     whole = isinstance(value, tuple) and all(isinstance(v, int) and not isinstance(v, bool) for v in value)
     if not whole or not value or min(value) < -1:
@@ -116,7 +121,7 @@ class MappedLabels(Relabelled):
         The new label of each class (may be given by position); −1 is unknown.
     """
 
-    labels: tuple[int, ...] = attrs.field(converter=tuple, validator=_are_labels)
+    labels: tuple[int, ...] = attrs.field(converter=_as_tuple, validator=_are_labels)
 
     def default_name(self) -> str:
         """Name of the other set."""

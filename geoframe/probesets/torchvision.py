@@ -93,6 +93,10 @@ class TorchvisionSet(ProbeSet):
         """Return the number of images."""
         return self.n or self._size()
 
+    def classes(self) -> int | None:
+        """Return the number of classes, ten of each of these sets; None of a draw, which may lack some."""
+        return 10 if self.n is None else None
+
     def folder(self) -> Path:
         """Return the folder that torchvision calls root."""
         return data_root() if self.root is None else find_folder(self.root)

@@ -187,6 +187,19 @@ def test_frame_coords_names():
     assert random.build().mean == 0.3
 
 
+def test_it_can_say_what_it_was_trained_on(weights, state):
+    torch.save(state, weights / "net.pth")
+    images = gf.TensorSet(torch.rand(4, 3, 32, 32), labels=[0, 1, 0, 1], name="some")
+    encoder = _encoder("net.pth", trained_on=images)
+    assert encoder.training_set is images
+    assert encoder.load().training_set is images
+    assert _encoder("net.pth").load().training_set is None
+    assert encoder.key != _encoder("net.pth").key
+    assert "trained_on" not in _encoder("net.pth").identity()["fields"]
+    with pytest.raises(gf.BadInput, match="trained_on"):
+        _encoder("net.pth", trained_on="cifar10")
+
+
 def test_keys():
     key = _encoder("net.pth").key
     assert _encoder("net.pth", name="n", training="t", epsilon=1.0, extra_coords={"a": 1}, page="p").key == key

@@ -8,6 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import geoframe as gf
 from geoframe.errors import BadInput
 from geoframe.probesets.frame import load_framed
 from geoframe.probesets.noise import NoiseSet
@@ -105,3 +106,28 @@ def test_what_cannot_be_relabelled_is_refused():
             RandomLabels(NoiseSet(2), classes)
     with pytest.raises(BadInput, match="seed='a'"):
         RandomLabels(NoiseSet(2), seed="a")
+
+
+def test_classes_can_be_numbered_anew():
+    pytest.importorskip("sklearn", reason="the digits come with scikit-learn")
+    digits = gf.Digits(n=100)
+    mapped = gf.MappedLabels(digits, labels=range(100, 110))
+    old, new = digits.listing(), mapped.listing()
+    assert new.labels == tuple(100 + label for label in old.labels)
+    assert mapped.load((1, 8, 8)).labels == new.labels == tuple(r.label for r in mapped.records())
+    assert (new.ids, mapped.label, mapped.classes(), mapped.coords) == (old.ids, digits.label, 10, digits.coords)
+    assert mapped.key != gf.MappedLabels(digits, labels=range(10)).key
+    part = gf.Subset(mapped, per_class=2).listing()
+    assert sorted(part.labels) == sorted([*range(100, 110)] * 2)
+    with pytest.raises(gf.BadInput, match=r"has a class 9, and labels= names 5: give a new label for each"):
+        gf.MappedLabels(digits, labels=range(5)).listing()
+    for wrong in ((), (1.5,), (-2, 1)):
+        with pytest.raises(gf.BadInput, match="MappedLabels: labels="):
+            gf.MappedLabels(digits, labels=wrong)
+
+
+def test_imagenette_has_imagenets_numbers():
+    from geoframe.probesets.imagenette import imagenette
+
+    assert imagenette().labels == (0, 217, 482, 491, 497, 566, 569, 571, 574, 701)
+    assert (imagenette().classes(), imagenette("train").coords["dataset"]) == (10, "Imagenette")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
+import geoframe.statistics
 import numpy as np
 import pytest
 import xarray as xr
-
-import geoframe as gf
-import geoframe.statistics
 from geoframe.errors import BadInput
 from geoframe.statistics.adversarial import AdversarialClaims
 from geoframe.statistics.adversarial_table import AdversarialSummary
+from geoframe.statistics.attack_claims import AttackClaims
+from geoframe.statistics.attacks import AttackSummary
 from geoframe.statistics.bounds import BoundsSummary
 from geoframe.statistics.bump import BumpSummary
 from geoframe.statistics.coverage import CoverageSummary, CoverageTests
@@ -25,10 +25,13 @@ from geoframe.statistics.spectrum import SpectrumClaims, SpectrumSummary
 from geoframe.statistics.tube import TubeSummary
 from geoframe.summary import Summary, described
 from tests.adversarial_trees import adversarial_tree
+from tests.attack_trees import attack_tree
 from tests.band_trees import band_tree
 from tests.coverage_trees import coverage_tree, ood_tree, tube_tree
 from tests.figures.conftest import PAIR, make_tree
 from tests.spectrum_trees import bounds_tree, spectrum_tree
+
+import geoframe as gf
 
 WIDTH = 120
 
@@ -44,6 +47,8 @@ def ratio_tree() -> xr.DataTree:
 TREES = {
     AdversarialClaims: adversarial_tree,
     AdversarialSummary: adversarial_tree,
+    AttackClaims: attack_tree,
+    AttackSummary: attack_tree,
     BoundsSummary: bounds_tree,
     BumpSummary: lambda: make_tree(PAIR, ["photos"], [6]),
     CoverageSummary: coverage_tree,
@@ -61,6 +66,8 @@ UNITS = {  # what isn't a pure number
     LongTailClaims: dict.fromkeys(("value", "low", "high"), "see units"),
     OodClaims: dict.fromkeys(("value", "low", "high"), "see units"),
     AdversarialClaims: dict.fromkeys(("value", "low", "high"), "see units"),
+    AttackClaims: dict.fromkeys(("value", "low", "high"), "see units"),
+    AttackSummary: {"distance": "raw-pixel L2", "distance_inf": "raw-pixel L∞"},
     AdversarialSummary: {
         **dict.fromkeys(("budget", "peak_scale"), "L2 in raw [0, 1] pixels"),
         "log10_peak_scale_se": "decade",

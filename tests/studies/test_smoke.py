@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import attrs
 import numpy as np
 import pytest
-
-import geoframe as gf
 from geoframe.training import loop
 
+import geoframe as gf
+
 pytest.importorskip("sklearn", reason="the digits come with scikit-learn")
+FOOLBOX = pytest.mark.skipif(find_spec("foolbox") is None, reason="attacks need foolbox: geoframe[attacks]")
 
 
 OF_TRAINED_ONLY = ("long_tail", "ood")  # figures that leave out initial weights, or photographs without data set
@@ -33,6 +36,7 @@ def no_training(tmp_path, monkeypatch):
         ("tube", "tube", "radius"),
         ("gi_spectrum", "linearity", "alpha"),
         ("bounds", "bounds", "gi"),
+        pytest.param("attacks", "coverage-pgd", "coverage", marks=FOOLBOX),
         ("long_tail", "coverage", "coverage"),
         ("ood", "coverage", "coverage"),
         ("adversarial", "ratio", "ratio"),
