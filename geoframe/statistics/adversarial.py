@@ -154,5 +154,5 @@ def _over_budgets(cells: Responses, where: str) -> Iterator[Claim]:
             where, text, "yes", Estimate(np.nan) if few else found, unclear("too few peaks") if few else verdict
         )
     base, having = cells.baseline()
-    verdict = AGREES if having >= 1 - MISSING else DISAGREES if having <= MISSING else unclear("some replicates")
+    verdict = AGREES if having >= 1 - MISSING else DISAGREES if having <= MISSING else unclear("in some replicates")
     yield _claim(where, "ε=0 has a peak, at η", "yes, small", base, verdict)
