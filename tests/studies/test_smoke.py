@@ -7,9 +7,9 @@ from importlib.util import find_spec
 import attrs
 import numpy as np
 import pytest
-from geoframe.training import loop
 
 import geoframe as gf
+from geoframe.training import loop
 
 pytest.importorskip("sklearn", reason="the digits come with scikit-learn")
 FOOLBOX = pytest.mark.skipif(find_spec("foolbox") is None, reason="attacks need foolbox: geoframe[attacks]")
