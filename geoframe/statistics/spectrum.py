@@ -48,6 +48,27 @@ def both_signs(ds: xr.Dataset, name: str) -> xr.DataArray:
     return (ds[name] + ds[f"{name}_negative"]) / 2
 
 
+def over_1(ds: xr.Dataset) -> xr.DataArray:
+    """Share of v and −v along which GI > 1, (…, image, direction)."""
+    both = (ds["gi"] > 1) * 0.5 + (ds["gi_negative"] > 1) * 0.5
+    return both.where(both_signs(ds, "gi").notnull())
+
+
+def of_rays(ds: xr.Dataset) -> dict[str, xr.DataArray]:
+    """What a table of intervals says beside their mean, over images, directions and signs; see `VARIABLES`."""
+    import xarray as xr
+
+    every = ("image", "direction")
+    found = both_signs(ds, "gi").notnull()
+    return {
+        "images": found.any("direction").sum("image"),
+        "gi_median": xr.concat([ds["gi"], ds["gi_negative"]], "sign").median(("sign", *every)),
+        "gi_over_1": over_1(ds).mean(every),
+        "gi_censored": (ds["censored"] * 0.5 + ds["censored_negative"] * 0.5).where(found).mean(every),
+        "distance_mean": ds["distance"].mean(every),
+    }
+
+
 def in_row_space(ds: xr.Dataset) -> xr.DataArray:
     """Which directions have a singular value, (…, image, direction)."""
     values = ds["singular_value"]
@@ -96,14 +117,8 @@ class SpectrumSummary(Summary):
         gi, alpha = stored_node(tree, self.gi), stored_node(tree, self.linearity)
         jacobian = stored_node(tree, self.jacobian)
         mean_gi, mean_alpha = both_signs(gi, "gi"), both_signs(alpha, "alpha")
-        every = ("image", "direction")
-        found = mean_gi.notnull()
         table = {
-            "images": found.any("direction").sum("image"),
-            "gi_median": xr.concat([gi["gi"], gi["gi_negative"]], "sign").median(("sign", *every)),
-            "gi_over_1": ((gi["gi"] > 1) * 0.5 + (gi["gi_negative"] > 1) * 0.5).where(found).mean(every),
-            "gi_censored": (gi["censored"] * 0.5 + gi["censored_negative"] * 0.5).where(found).mean(every),
-            "distance_mean": gi["distance"].mean(every),
+            **of_rays(gi),
             "rank": jacobian["rank"].where(jacobian["rank"] >= 0).median("image"),
             "n_significant": jacobian["n_significant"].where(jacobian["n_significant"] >= 0).median("image"),
         }

@@ -19,10 +19,14 @@ from geoframe.statistics.attacks import AttackSummary
 from geoframe.statistics.bounds import BoundsSummary
 from geoframe.statistics.bump import BumpSummary
 from geoframe.statistics.coverage import CoverageSummary, CoverageTests
+from geoframe.statistics.expansion import ExpansionSummary
+from geoframe.statistics.expansion_claims import ExpansionClaims
 from geoframe.statistics.long_tail import LongTailSummary
 from geoframe.statistics.long_tail_claims import LongTailClaims
 from geoframe.statistics.ood import OodClaims
 from geoframe.statistics.profile_table import ProfileSummary
+from geoframe.statistics.seed_claims import SeedClaims
+from geoframe.statistics.seeds import SeedSummary
 from geoframe.statistics.spectrum import SpectrumClaims, SpectrumSummary
 from geoframe.statistics.tube import TubeSummary
 from geoframe.summary import Summary, described
@@ -31,6 +35,7 @@ from tests.attack_trees import attack_tree
 from tests.band_trees import band_tree
 from tests.coverage_trees import coverage_tree, ood_tree, tube_tree
 from tests.figures.conftest import PAIR, make_tree
+from tests.run_trees import expansion_tree, seeds_tree
 from tests.spectrum_trees import bounds_tree, spectrum_tree
 
 WIDTH = 120
@@ -53,6 +58,10 @@ TREES = {
     BumpSummary: lambda: make_tree(PAIR, ["photos"], [6]),
     CoverageSummary: coverage_tree,
     CoverageTests: coverage_tree,
+    ExpansionClaims: expansion_tree,
+    ExpansionSummary: expansion_tree,
+    SeedClaims: seeds_tree,
+    SeedSummary: seeds_tree,
     LongTailClaims: band_tree,
     LongTailSummary: band_tree,
     OodClaims: ood_tree,
@@ -63,6 +72,12 @@ TREES = {
 }
 HOPS = {"minimum", "median", "minimum_by_point"}
 UNITS = {  # what isn't a pure number
+    ExpansionClaims: dict.fromkeys(("value", "low", "high"), "see units"),
+    ExpansionSummary: {
+        **dict.fromkeys(("gi_median", "gi_mean", "gi_mean_low", "gi_mean_high"), "scaled direction"),
+        "distance_mean": "raw-pixel L2",
+    },
+    SeedClaims: dict.fromkeys(("value", "low", "high"), "see units"),
     LongTailClaims: dict.fromkeys(("value", "low", "high"), "see units"),
     OodClaims: dict.fromkeys(("value", "low", "high"), "see units"),
     AdversarialClaims: dict.fromkeys(("value", "low", "high"), "see units"),

@@ -36,6 +36,8 @@ def no_training(tmp_path, monkeypatch):
         ("tube", "tube", "radius"),
         ("gi_spectrum", "linearity", "alpha"),
         ("bounds", "bounds", "gi"),
+        ("expansion", "gi-random", "gi"),
+        ("seeds", "coverage", "coverage"),
         pytest.param("attacks", "coverage-pgd", "coverage", marks=FOOLBOX),
         ("long_tail", "coverage", "coverage"),
         ("ood", "coverage", "coverage"),
