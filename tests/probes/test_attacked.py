@@ -143,3 +143,18 @@ def test_planned_passes_and_the_contract() -> None:
     reference = tiny_images(8, seed=3)
     check_probe(gf.RayCoverageProbe(reference=reference, n_reference=2, step=0.5, attack=gf.PGD(steps=2)))
     check_probe(gf.AlignmentProbe(vectors="attack", attack=gf.PGD(steps=2)))
+
+
+def test_progress_moves_by_what_was_planned() -> None:
+    from geoframe.plan import Cell
+
+    spec, test = classifier(), labelled(3, 6, "test")
+    for probe in (
+        gf.RayCoverageProbe(reference=REFERENCE, n_reference=3, step=0.25, attack=gf.CarliniWagner(steps=5)),
+        gf.AlignmentProbe(vectors="attack", attack=gf.PGD(steps=3)),
+    ):
+        loaded, seen = spec.load(), []
+        settings = choose_settings(loaded)
+        loaded.on_pass = seen.append
+        measure_block(probe, loaded, test.load(SHAPE), 0, 3, settings)
+        assert sum(seen) == pytest.approx(Cell(spec, test, probe).passes())
