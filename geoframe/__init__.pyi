@@ -33,6 +33,7 @@ from geoframe.figures.coverage import CoverageDesign as CoverageDesign
 from geoframe.figures.expansion import ExpansionCurves as ExpansionCurves
 from geoframe.figures.figure import Figure as Figure
 from geoframe.figures.grid import RatioGrid as RatioGrid
+from geoframe.figures.interventions import InterventionCourses as InterventionCourses
 from geoframe.figures.long_tail import LongTailCoverage as LongTailCoverage
 from geoframe.figures.long_tail import LongTailFlows as LongTailFlows
 from geoframe.figures.ood import OodCoverage as OodCoverage
@@ -109,10 +110,13 @@ from geoframe.statistics.coverage import CoverageSummary as CoverageSummary
 from geoframe.statistics.coverage import CoverageTests as CoverageTests
 from geoframe.statistics.expansion import ExpansionSummary as ExpansionSummary
 from geoframe.statistics.expansion_claims import ExpansionClaims as ExpansionClaims
+from geoframe.statistics.intervention_claims import InterventionClaims as InterventionClaims
+from geoframe.statistics.interventions import InterventionSummary as InterventionSummary
 from geoframe.statistics.long_tail import LongTailSummary as LongTailSummary
 from geoframe.statistics.long_tail_claims import LongTailClaims as LongTailClaims
 from geoframe.statistics.ood import OodClaims as OodClaims
 from geoframe.statistics.profile_table import ProfileSummary as ProfileSummary
+from geoframe.statistics.random_labels import RandomLabelClaims as RandomLabelClaims
 from geoframe.statistics.seed_claims import SeedClaims as SeedClaims
 from geoframe.statistics.seeds import SeedSummary as SeedSummary
 from geoframe.statistics.spectrum import SpectrumClaims as SpectrumClaims

@@ -84,6 +84,8 @@ def geoframe_studies() -> Iterator[Entry]:
     yield Entry("bounds", "geoframe.studies.bounds:Bounds", "lower bounds of intervals, checked on every ray")
     yield Entry("expansion", "geoframe.studies.expansion:Expansion", "intervals grow over training")
     yield Entry("seeds", "geoframe.studies.seeds:Seeds", "coverage over seeds and optimisers")
+    yield Entry("interventions", "geoframe.studies.interventions:Interventions", "coverage restricted or expanded")
+    yield Entry("random_labels", "geoframe.studies.random_labels:RandomLabelLearning", "rays under random labels")
     yield Entry("attacks", "geoframe.studies.attacks:Attacks", "attacked images stay covered, by another class")
     yield Entry("long_tail", "geoframe.studies.long_tail:LongTail", "errors on rare classes go to frequent ones")
     yield Entry("ood", "geoframe.studies.ood:Ood", "coverage of images from elsewhere")
@@ -104,6 +106,9 @@ def geoframe_figures() -> Iterator[Entry]:
     yield Entry("attack-coverage", "geoframe.figures.attacks:AttackCoverage", "attacked images, by attack and outcome")
     yield Entry("alignment-curves", "geoframe.figures.attacks:AlignmentCurves", "energy on singular vectors")
     yield Entry("tube-radii", "geoframe.figures.tube:TubeRadii", "radii around covered rays")
+    yield Entry(
+        "intervention-courses", "geoframe.figures.interventions:InterventionCourses", "arms of an intervention by epoch"
+    )
     yield Entry("spectrum-profiles", "geoframe.figures.spectrum:SpectrumProfiles", "GI and α by singular-vector index")
     yield Entry("expansion-curves", "geoframe.figures.expansion:ExpansionCurves", "GI and accuracy over training")
     yield Entry("coverage-runs", "geoframe.figures.seeds:CoverageRuns", "coverage over training, run by run")

@@ -77,8 +77,8 @@ def labelled_arms(training: Training, data: ProbeSet, test: ProbeSet) -> tuple[T
     true = TrueLabels(test)
     arms: dict[str, dict[str, Any]] = {
         "true": {"data": data, "test": true},
-        "random-10": {"data": RandomLabels(data, 10), "test": true},
-        "random-100": {
+        "random10": {"data": RandomLabels(data, 10), "test": true},
+        "random100": {
             "data": RandomLabels(data, 100),
             "test": RandomLabels(test, 100),
             "model": model("mlp", classes=100),

@@ -21,16 +21,20 @@ from geoframe.statistics.bump import BumpSummary
 from geoframe.statistics.coverage import CoverageSummary, CoverageTests
 from geoframe.statistics.expansion import ExpansionSummary
 from geoframe.statistics.expansion_claims import ExpansionClaims
+from geoframe.statistics.intervention_claims import InterventionClaims
+from geoframe.statistics.interventions import InterventionSummary
 from geoframe.statistics.long_tail import LongTailSummary
 from geoframe.statistics.long_tail_claims import LongTailClaims
 from geoframe.statistics.ood import OodClaims
 from geoframe.statistics.profile_table import ProfileSummary
+from geoframe.statistics.random_labels import RandomLabelClaims
 from geoframe.statistics.seed_claims import SeedClaims
 from geoframe.statistics.seeds import SeedSummary
 from geoframe.statistics.spectrum import SpectrumClaims, SpectrumSummary
 from geoframe.statistics.tube import TubeSummary
 from geoframe.summary import Summary, described
 from tests.adversarial_trees import adversarial_tree
+from tests.arm_trees import intervention_tree, labelled_tree
 from tests.attack_trees import attack_tree
 from tests.band_trees import band_tree
 from tests.coverage_trees import coverage_tree, ood_tree, tube_tree
@@ -60,12 +64,15 @@ TREES = {
     CoverageTests: coverage_tree,
     ExpansionClaims: expansion_tree,
     ExpansionSummary: expansion_tree,
+    InterventionClaims: intervention_tree,
+    InterventionSummary: intervention_tree,
     SeedClaims: seeds_tree,
     SeedSummary: seeds_tree,
     LongTailClaims: band_tree,
     LongTailSummary: band_tree,
     OodClaims: ood_tree,
     ProfileSummary: ratio_tree,
+    RandomLabelClaims: labelled_tree,
     SpectrumClaims: spectrum_tree,
     SpectrumSummary: spectrum_tree,
     TubeSummary: tube_tree,
@@ -78,6 +85,9 @@ UNITS = {  # what isn't a pure number
         "distance_mean": "raw-pixel L2",
     },
     SeedClaims: dict.fromkeys(("value", "low", "high"), "see units"),
+    InterventionClaims: dict.fromkeys(("value", "low", "high"), "see units"),
+    InterventionSummary: dict.fromkeys(("gi", "gi_sd"), "scaled direction"),
+    RandomLabelClaims: dict.fromkeys(("value", "low", "high"), "see units"),
     LongTailClaims: dict.fromkeys(("value", "low", "high"), "see units"),
     OodClaims: dict.fromkeys(("value", "low", "high"), "see units"),
     AdversarialClaims: dict.fromkeys(("value", "low", "high"), "see units"),

@@ -15,7 +15,8 @@ pytest.importorskip("sklearn", reason="the digits come with scikit-learn")
 FOOLBOX = pytest.mark.skipif(find_spec("foolbox") is None, reason="attacks need foolbox: geoframe[attacks]")
 
 
-OF_TRAINED_ONLY = ("long_tail", "ood")  # figures that leave out initial weights, or photographs without data set
+# figures that leave out initial weights, or photographs without data set
+OF_TRAINED_ONLY = ("long_tail", "ood", "interventions", "random_labels")
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +43,8 @@ def no_training(tmp_path, monkeypatch):
         ("long_tail", "coverage", "coverage"),
         ("ood", "coverage", "coverage"),
         ("adversarial", "ratio", "ratio"),
+        ("interventions", "gi", "gi"),
+        ("random_labels", "coverage", "coverage"),
     ],
 )
 def test_smoke(study, node, variable, tmp_path):

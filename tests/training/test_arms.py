@@ -37,7 +37,7 @@ def test_random_labels_and_the_sets_that_they_are_tested_on():
     training = mnist_training("mlp")
     arms = labelled_arms(training, gf.Subset(training.data, 50), training.test)
     true, ten, hundred = arms
-    assert [arm.label for arm in arms] == ["mlp-mnist-true", "mlp-mnist-random-10", "mlp-mnist-random-100"]
+    assert [arm.label for arm in arms] == ["mlp-mnist-true", "mlp-mnist-random10", "mlp-mnist-random100"]
     assert [arm.training.data.coords.get("labelling") for arm in arms] == [None, "random-10", "random-100"]
     assert [arm.coords["labelling"] for arm in arms] == ["true", "true", "random-100"]
     assert hundred.training.model.kwargs["classes"] == 100
