@@ -73,7 +73,10 @@ def tube_tree(least: tuple[float, float] = (1.5, 0.4), rays: int = 30) -> xr.Dat
 
 
 def ood_tree(inside: float = 0.95, outside: float = 0.1, dataset: str = "MNIST", images: int = 40) -> xr.DataTree:
-    """An MLP and its random copy on its own data set and on CIFAR-10, with means that are known."""
+    """An MLP and its random copy on its own data set and on CIFAR-10, with means that are known.
+
+    Half of the images are taken for class 0, half for class 1, which have 30 and 10 of 100 training images.
+    """
     scatter = 0.04 * np.linspace(-1, 1, images)
     coverage = np.array([[inside + scatter, outside + scatter], [0.4 + scatter, 0.02 + scatter / 3]])
     dims = ("encoder", "probeset", "image")
@@ -81,6 +84,7 @@ def ood_tree(inside: float = 0.95, outside: float = 0.1, dataset: str = "MNIST",
         {
             "coverage": (dims, coverage),
             "correct": (dims, np.arange(coverage.size).reshape(coverage.shape) % 3 == 0),
+            "predicted": (dims, np.broadcast_to(np.arange(images) % 2, coverage.shape)),
             "elsewhere": (dims, np.full(coverage.shape, 0.1)),
             "reentry": (dims, np.full(coverage.shape, 0.01)),
         },
@@ -94,4 +98,6 @@ def ood_tree(inside: float = 0.95, outside: float = 0.1, dataset: str = "MNIST",
             "label": (("probeset", "image"), np.arange(2 * images).reshape(2, images) % 10),
         },
     )
-    return xr.DataTree.from_dict({"coverage": ds})
+    counts = (("encoder", "class"), np.array([[30, 10, 60]] * 2))
+    training = xr.Dataset({"class_counts": counts}, {"encoder": ds["encoder"].values, "class": [0, 1, 2]})
+    return xr.DataTree.from_dict({"coverage": ds, "training": training})

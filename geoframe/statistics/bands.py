@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 BANDS = ("low", "medium", "high")
 CORRECT = "correct"
 DESTINATIONS = (CORRECT, *BANDS)
-TRAINING = "training"  # the node with `class_counts`
+TRAINING, COUNTS = "training", "class_counts"  # the node that says what encoders were trained on, and its variable
 _NAMES = {"tail": "low", "medium": "medium", "head": "high"}
 PUBLISHED_FLOWS = {"medium": 0.472, "high": 0.352, "low": 0.176}
 """I.2, MNIST-LT1 (6.5:1): where its misclassified low-band samples go."""
@@ -105,7 +105,7 @@ def banded(tree: xr.DataTree, node: str) -> list[Banded]:
     ds, training = stored_node(tree, node), stored_node(tree, TRAINING)
     if not {"coverage", "predicted", "correct"} <= {*ds.data_vars}:
         raise BadInput(f"node {node!r} holds no coverage and predictions: name a RayCoverageProbe's")
-    if "class_counts" not in training:
+    if COUNTS not in training:
         return []
     trained = [str(name) for name, random in zip(ds["encoder"].values, initial(ds).values, strict=True) if not random]
     known = {name: _counts(training, name) for name in trained if name in training["encoder"].values}
@@ -120,7 +120,7 @@ def banded(tree: xr.DataTree, node: str) -> list[Banded]:
 
 def _counts(training: xr.Dataset, encoder: str) -> dict[int, int]:
     """Training images of each class that has some."""
-    row = training["class_counts"].sel(encoder=encoder)
+    row = training[COUNTS].sel(encoder=encoder)
     return {int(label): int(n) for label, n in zip(row["class"].values, row.values, strict=True) if n > 0}
 
 

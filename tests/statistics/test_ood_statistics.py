@@ -12,9 +12,13 @@ from geoframe.statistics.coverage import CoverageSummary
 from geoframe.statistics.ood import OodClaims, measured_sets, ray_coverage, within
 from tests.coverage_trees import ood_tree
 
+EVERY = "the same, rays of every class"
+
 
 def found(tree: xr.DataTree) -> dict[str, tuple[float, str]]:
+    """Value and verdict of each claim of the paper's."""
     ds = OodClaims().compute(tree)
+    ds = ds.isel(entry=np.flatnonzero(ds["claim"] != EVERY))
     return dict(zip(ds["claim"].values, zip(ds["value"].values, ds["verdict"].values, strict=True), strict=True))
 
 
@@ -53,7 +57,7 @@ def test_whether_a_prediction_is_correct_plays_no_part():
     tree = ood_tree()
     turned = tree["coverage"].to_dataset()
     turned["correct"] = ~turned["correct"]
-    other = xr.DataTree.from_dict({"coverage": turned})
+    other = xr.DataTree.from_dict({"coverage": turned, "training": tree["training"].to_dataset()})
     assert OodClaims().compute(tree).identical(OodClaims().compute(other))
     summary = CoverageSummary(different="", by_outcome=False)
     tables = summary.tables(summary.compute(tree))
@@ -61,6 +65,22 @@ def test_whether_a_prediction_is_correct_plays_no_part():
     assert [(title, headers) for title, headers, _ in tables] == [
         ("coverage-summary", ["encoder", "probe set", "images", "same (%)", "re-entry (%)"])
     ]
+
+
+def test_rays_of_every_class_are_covered_as_far_as_they_are_of_the_predicted_one():
+    ds = OodClaims().compute(ood_tree())
+    last = ds.isel(entry=-1)
+    assert last["claim"].item() == EVERY
+    assert last["verdict"].item() == "inconclusive: our reading"
+    pools = np.where(np.arange(40) % 2, 0.1, 0.3)
+    coverage = 0.1 + 0.04 * np.linspace(-1, 1, 40)
+    assert float(last["value"]) == pytest.approx(100 * float((pools * coverage).mean()))
+    for what in ("no node", "unknown"):
+        tree = ood_tree()
+        training = tree["training"].to_dataset()
+        training["class_counts"] = training["class_counts"] * 0 - 1
+        nodes = {"coverage": tree["coverage"].to_dataset()} | ({"training": training} if what == "unknown" else {})
+        assert EVERY not in OodClaims().compute(xr.DataTree.from_dict(nodes))["claim"].values
 
 
 def test_sets_are_told_apart_by_their_data_set():

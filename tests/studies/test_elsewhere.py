@@ -51,7 +51,7 @@ def test_images_from_elsewhere(tmp_path):
     tree = gf.run(Elsewhere, out=tmp_path / "run")
     mean = 100 * tree["coverage"]["coverage"].isel(encoder=0, probeset=1).mean()
     assert float(tree["ood-claims"]["value"][0]) == pytest.approx(float(mean))
-    assert tree["ood-claims"]["n"].values.tolist() == [12, 12, 12, 24]
+    assert tree["ood-claims"]["n"].values.tolist() == [12, 12, 12, 24, 12]
     assert [path.stem for path in (tmp_path / "run" / "figures").iterdir()] == ["ood_coverage"]
 
 
