@@ -52,6 +52,10 @@ def intervention_tree(
         "variant": _texts([row[2] for row in rows]),
         "seed": ("encoder", [row[3] for row in rows]),
         "epoch": ("encoder", [row[4] for row in rows]),
+        **{
+            f"loss_{name}": ("encoder", [np.nan if row[2] == "control" else value for row in rows])
+            for name, value in {"weight": 0.5, "margin": 1.0, "epsilon": 0.3}.items()
+        },
     }
     outer = {**coords, "probeset": np.array(sets, dtype=object)}
     dims = ("encoder", "probeset", "image")

@@ -48,21 +48,23 @@ class InterventionCourses(Figure):
     def draw(self, tree: xr.DataTree) -> dict[str, matplotlib.figure.Figure]:
         """Draw one figure, a row a network; nothing where no arm is trained."""
         from geoframe.figures.style import style
-        from geoframe.statistics.arms import arm_courses
+        from geoframe.statistics.arms import arm_courses, loss_settings
         from geoframe.summary import stored_node
 
         courses = arm_courses(tree, self.probe, self.gi)
         if not courses.sizes["network"]:
             return {}
         units = str(stored_node(tree, self.gi)["gi"].attrs.get("units", ""))
+        losses = loss_settings(tree)
+        note = self.footnote(f"Expand, restrict: {losses} (ours)." if losses else "")
         with style():
-            return {safe_stem(self.label): self._panels(courses, units)}
+            return {safe_stem(self.label): self._panels(courses, units, note)}
 
-    def _panels(self, courses: xr.Dataset, units: str) -> matplotlib.figure.Figure:
+    def _panels(self, courses: xr.Dataset, units: str, note: str) -> matplotlib.figure.Figure:
         from geoframe.figures import style
 
         networks = [str(name) for name in courses["network"].values]
-        figure, axes = style.panels(3 * len(networks), 3, (2.5, 2.3), self.footnote(), top=0.4)
+        figure, axes = style.panels(3 * len(networks), 3, (2.5, 2.3), note, top=0.4)
         shown: dict[str, Any] = {}
         for i, network in enumerate(networks):
             for ax, (name, label) in zip(axes[3 * i :], PANELS.items(), strict=False):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 ARMS = ("control", "expand", "restrict")
 DIMS = ("network", "arm", "seed", "epoch")
+SETTINGS = {"λ": "weight", "τ": "margin", "ε": "epsilon"}  # coordinates loss_weight, … of the encoders
 Place = tuple[str, str, int, float]
 
 
@@ -60,6 +61,17 @@ def arm_courses(tree: xr.DataTree, coverage: str, gi: str) -> xr.Dataset:
     }
     table = {name: (DIMS, _filled(column, places, labels)) for name, column in by_encoder.items()}
     return xr.Dataset(table, dict(zip(DIMS, labels, strict=True)))
+
+
+def loss_settings(tree: xr.DataTree) -> str:
+    """Write λ, τ and ε of the arms, as the results have them; "" where they don't.
+
+    Several values, of several networks say, stand one after the other.
+    """
+    training = stored_node(tree, "training")
+    columns = {s: along_encoder(training, f"loss_{name}") for s, name in SETTINGS.items()}
+    known = {s: sorted({float(v) for v in values or () if np.isfinite(v)}) for s, values in columns.items()}
+    return ", ".join(f"{s} = {' and '.join(f'{v:g}' for v in values)}" for s, values in known.items() if values)
 
 
 def last_epoch(courses: xr.Dataset) -> xr.Dataset:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import attrs
 import numpy as np
 
-from geoframe.statistics.arms import arm_courses
+from geoframe.statistics.arms import arm_courses, loss_settings
 from geoframe.statistics.tables import number
 from geoframe.summary import Summary, described
 
@@ -50,7 +50,8 @@ class InterventionSummary(Summary):
         """What the columns are."""
         return (
             "after Neural Expansion, Table 1: last epoch, mean ± standard deviation over n seeds; GI over images, "
-            "directions and signs, restricted at the search's cap. Appendix H.1 derives the error from coverage if no "
+            "directions and signs, restricted at the search's cap; both are of the predicted class, right or wrong. "
+            "Appendix H.1 derives the error from coverage if no "
             "ray comes back to the class that it left; rays that aren't covered are split: those that start in another "
             "class, and those that leave the class and end in it (re-entry), which also stands as a share of them"
         )
@@ -73,7 +74,7 @@ class InterventionSummary(Summary):
                 name: (units, f"mean over seeds of the {text}"),
                 f"{name}_sd": (units, f"standard deviation over seeds of the {text}"),
             }
-        return described(xr.Dataset(table), texts)
+        return described(xr.Dataset(table), texts).assign_attrs(losses=loss_settings(tree))
 
     def rows(self, ds: xr.Dataset) -> tuple[list[str], list[list[str]]]:
         """Return a row for each network and arm, at the last epoch."""
@@ -93,7 +94,8 @@ class InterventionSummary(Summary):
             share = float(cell["reentry"]) / (1 - float(cell["coverage"])) if float(cell["coverage"]) < 1 else np.nan
             told = (_spread(cell, "elsewhere"), _spread(cell, "reentry"), number(100 * share))
             rows.append([*who, *told, _spread(cell, "gi_censored")])
-        return [(self.label, *self.rows(ds)), (f"{self.label}, uncovered rays", headers, rows)]
+        losses = f", {ds.attrs['losses']}" if ds.attrs.get("losses") else ""
+        return [(f"{self.label}{losses}", *self.rows(ds)), (f"{self.label}, uncovered rays", headers, rows)]
 
 
 def _last(ds: xr.Dataset) -> Iterator[tuple[list[str], xr.Dataset]]:

@@ -21,6 +21,7 @@ def test_a_row_a_network_with_seeds_and_means(faults):
     assert figure.axes[1].get_ylabel() == "mean GI\n(diagonals of the input box)"
     assert len({line.get_color() for line in thick}) == len({line.get_marker() for line in thick}) == 3
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["control", "expand", "restrict"]
+    assert any("λ = 0.5, τ = 1, ε = 0.3 (ours). a note" in text.get_text().replace("\n", " ") for text in figure.texts)
     assert not faults(figure)
 
 

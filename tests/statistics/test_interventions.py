@@ -8,7 +8,7 @@ import xarray as xr
 from scipy import stats
 
 from geoframe.errors import BadInput
-from geoframe.statistics.arms import arm_courses, last_epoch
+from geoframe.statistics.arms import arm_courses, last_epoch, loss_settings
 from geoframe.statistics.intervention_claims import InterventionClaims
 from geoframe.statistics.interventions import InterventionSummary
 from tests.arm_trees import ACCURACY, COVERAGE, GI, NETWORKS, NOISE, intervention_tree
@@ -90,7 +90,8 @@ def test_the_summary_is_mean_and_standard_deviation_over_seeds():
     assert float(cell["test_accuracy_sd"]) == pytest.approx(np.std(NOISE, ddof=1))
     assert (float(cell["gi"]), float(cell["coverage"])) == (pytest.approx(1.2), pytest.approx(0.8))
     assert int(cell["seeds"]) == 3
-    (_, headers, rows), (_, _, uncovered) = InterventionSummary().tables(ds)
+    (title, headers, rows), (_, _, uncovered) = InterventionSummary().tables(ds)
+    assert title == "interventions, λ = 0.5, τ = 1, ε = 0.3"
     row = dict(zip(headers, rows[2], strict=True))
     assert row["network"] == "mlp on MNIST"
     assert row["arm"] == "restrict"
@@ -175,6 +176,14 @@ def test_results_without_an_arm_say_so():
         ((_, headers, rows),) = summary.tables(summary.compute(bare))
         assert headers == ["nothing to compare"]
         assert len(rows) == 1
+
+
+def test_losses_of_several_settings_and_of_none():
+    tree = intervention_tree()
+    some = tree["training"]["loss_epsilon"].copy(data=np.where(np.arange(36) < 18, 1.0, 0.3))
+    assert loss_settings(changed(tree, "training", loss_epsilon=some)) == "λ = 0.5, τ = 1, ε = 0.3 and 1"
+    bare = tree["training"].to_dataset().drop_vars(["loss_weight", "loss_margin", "loss_epsilon"])
+    assert loss_settings(xr.DataTree.from_dict({"training": bare})) == ""
 
 
 def test_a_table_for_each_network():
