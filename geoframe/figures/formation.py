@@ -34,7 +34,7 @@ class FormationProfiles(Figure):
         return "Medians over images at checkpoints of the training; dashed: initial weights; dotted: linear prediction."
 
     def draw(self, tree: xr.DataTree) -> dict[str, matplotlib.figure.Figure]:
-        """Draw one figure; nothing where no training was measured."""
+        """Draw one figure; nothing where no network's steps are known."""
         from geoframe.figures.style import style
         from geoframe.statistics.courses import courses
 
@@ -65,7 +65,11 @@ class FormationProfiles(Figure):
             draw_course(ax, ds["scale"].values, medians[course.label, name], course, colours)
             style.label_outer(ax)
             ax.set_title("\n".join(style.wrap(text, 30) for text in (course.label, name)))
-        figure.colorbar(colours, ax=axes, label="optimiser steps", shrink=0.8, aspect=18 * len(found))
+        low, high = colours.get_clim()
+        places, labels = style.log_ticks(low, high, 6)
+        bar = figure.colorbar(colours, ax=axes, ticks=places, shrink=0.8, aspect=18 * len(found))
+        bar.set_ticklabels(labels)
+        bar.set_label("optimiser steps")
         return figure
 
 
@@ -86,6 +90,6 @@ def _colours(found: list[Course]) -> Any:
     import matplotlib as mpl
     from matplotlib.colors import ListedColormap, LogNorm
 
-    steps = [step for course in found for step in course.steps if step]
+    steps = [step for course in found for step in course.steps if step] or [1]
     shades = mpl.colormaps[MAP](np.linspace(DARKEST, PALEST, 256))
     return mpl.cm.ScalarMappable(LogNorm(min(steps), max(max(steps), 2 * min(steps))), ListedColormap(shades))

@@ -43,7 +43,7 @@ class Course:
 
 
 def courses(ds: xr.Dataset) -> list[Course]:
-    """Return the networks of which at least one trained moment is known, in the results' order."""
+    """Return the networks whose optimiser steps are known, in the results' order."""
     steps = dict(zip(map(str, ds["encoder"].values), along_encoder(ds, "step") or (), strict=False))
     architectures = dict(zip(map(str, ds["encoder"].values), along_encoder(ds, "architecture") or (), strict=False))
     found = []
@@ -51,7 +51,7 @@ def courses(ds: xr.Dataset) -> list[Course]:
         names = [network.control, *network.trained] if network.control else [*network.trained]
         known = [name for name in names if np.isfinite(steps.get(name, np.nan)) and steps[name] >= 0]
         ordered = sorted(known, key=lambda name: steps[name])
-        if network.problem != UNCLEAR and ordered and steps[ordered[-1]] > 0:
+        if network.problem != UNCLEAR and ordered:
             found.append(Course(ordered[-1], tuple(ordered), tuple(int(steps[name]) for name in ordered)))
     kinds = [architectures.get(course.label, "") for course in found]
     return [

@@ -71,7 +71,7 @@ class FormationClaims(Claims):
         cells = [(name, probeset) for name in course.names]
         found = replicates_of(ds, cells, replicates=self.replicates, seed=self.seed)
         subject = f"{course.label} on {probeset}"
-        if not found.images:
+        if not found.images or not course.trained:
             return
         if course.has_initial:
             yield attrs.evolve(_bump(found, 0, wanted=False), subject=subject)

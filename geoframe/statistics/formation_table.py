@@ -100,4 +100,4 @@ def _scores(tree: xr.DataTree, node: str, ds: xr.Dataset) -> dict[str, xr.DataAr
     if node not in tree.children:
         return dict.fromkeys(ACCURACIES, missing)
     known = stored_node(tree, node).reindex(encoder=ds["encoder"])
-    return {name: known[name].drop_vars(set(known.coords) - {"encoder"}) for name in ACCURACIES}
+    return {name: known[name].reset_coords(drop=True) for name in ACCURACIES}
