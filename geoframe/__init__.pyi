@@ -28,10 +28,12 @@ from geoframe.figures.attacks import AlignmentCurves as AlignmentCurves
 from geoframe.figures.attacks import AttackCoverage as AttackCoverage
 from geoframe.figures.bounds import BoundsScatter as BoundsScatter
 from geoframe.figures.budget_trends import BudgetTrends as BudgetTrends
+from geoframe.figures.controls import ControlProfiles as ControlProfiles
 from geoframe.figures.coverage import CoverageByOutcome as CoverageByOutcome
 from geoframe.figures.coverage import CoverageDesign as CoverageDesign
 from geoframe.figures.expansion import ExpansionCurves as ExpansionCurves
 from geoframe.figures.figure import Figure as Figure
+from geoframe.figures.formation import FormationProfiles as FormationProfiles
 from geoframe.figures.grid import RatioGrid as RatioGrid
 from geoframe.figures.interventions import InterventionCourses as InterventionCourses
 from geoframe.figures.long_tail import LongTailCoverage as LongTailCoverage
@@ -86,6 +88,7 @@ from geoframe.probesets.noise import NoiseSet as NoiseSet
 from geoframe.probesets.photos import Photos as Photos
 from geoframe.probesets.published import cifar_evaluation_sets as cifar_evaluation_sets
 from geoframe.probesets.published import cifar_training_sets as cifar_training_sets
+from geoframe.probesets.published import photo_evaluation_sets as photo_evaluation_sets
 from geoframe.probesets.relabelled import MappedLabels as MappedLabels
 from geoframe.probesets.relabelled import PermutedLabels as PermutedLabels
 from geoframe.probesets.relabelled import RandomLabels as RandomLabels
@@ -102,6 +105,7 @@ from geoframe.statistics.adversarial import AdversarialClaims as AdversarialClai
 from geoframe.statistics.adversarial_table import AdversarialSummary as AdversarialSummary
 from geoframe.statistics.attack_claims import AttackClaims as AttackClaims
 from geoframe.statistics.attacks import AttackSummary as AttackSummary
+from geoframe.statistics.blurring import BlurClaims as BlurClaims
 from geoframe.statistics.bounds import BoundsSummary as BoundsSummary
 from geoframe.statistics.bump import BumpSummary as BumpSummary
 from geoframe.statistics.claim_table import Claim as Claim
@@ -110,6 +114,8 @@ from geoframe.statistics.coverage import CoverageSummary as CoverageSummary
 from geoframe.statistics.coverage import CoverageTests as CoverageTests
 from geoframe.statistics.expansion import ExpansionSummary as ExpansionSummary
 from geoframe.statistics.expansion_claims import ExpansionClaims as ExpansionClaims
+from geoframe.statistics.formation import FormationClaims as FormationClaims
+from geoframe.statistics.formation_table import FormationSummary as FormationSummary
 from geoframe.statistics.intervention_claims import InterventionClaims as InterventionClaims
 from geoframe.statistics.interventions import InterventionSummary as InterventionSummary
 from geoframe.statistics.long_tail import LongTailSummary as LongTailSummary
@@ -117,6 +123,7 @@ from geoframe.statistics.long_tail_claims import LongTailClaims as LongTailClaim
 from geoframe.statistics.ood import OodClaims as OodClaims
 from geoframe.statistics.profile_table import ProfileSummary as ProfileSummary
 from geoframe.statistics.random_labels import RandomLabelClaims as RandomLabelClaims
+from geoframe.statistics.randomised import RandomisedClaims as RandomisedClaims
 from geoframe.statistics.seed_claims import SeedClaims as SeedClaims
 from geoframe.statistics.seeds import SeedSummary as SeedSummary
 from geoframe.statistics.spectrum import SpectrumClaims as SpectrumClaims

@@ -78,6 +78,8 @@ def geoframe_studies() -> Iterator[Entry]:
     yield Entry(
         "adversarial", "geoframe.studies.adversarial:Adversarial", "adversarial training moves the peak outward"
     )
+    yield Entry("formation", "geoframe.studies.formation:Formation", "the bump forms early in training and stays")
+    yield Entry("controls", "geoframe.studies.controls:Controls", "the bump under blur, random labels and random data")
     yield Entry("coverage", "geoframe.studies.coverage:Coverage", "rays of the same class are covered after training")
     yield Entry("tube", "geoframe.studies.tube:Tube", "covered rays lie in wide regions")
     yield Entry("gi_spectrum", "geoframe.studies.gi_spectrum:GiSpectrum", "intervals by singular-vector index")
@@ -97,6 +99,8 @@ def geoframe_figures() -> Iterator[Entry]:
     """Figures: drawn from stored results."""
     yield Entry("ratio-profiles", "geoframe.figures.profiles:RatioProfiles", "response ratio against scale")
     yield Entry("ratio-grid", "geoframe.figures.grid:RatioGrid", "encoders × probe sets")
+    yield Entry("formation-profiles", "geoframe.figures.formation:FormationProfiles", "response ratio through training")
+    yield Entry("control-profiles", "geoframe.figures.controls:ControlProfiles", "response ratio under treatments")
     yield Entry("budget-profiles", "geoframe.figures.adversarial:BudgetProfiles", "response ratio by training budget ε")
     yield Entry("budget-trends", "geoframe.figures.budget_trends:BudgetTrends", "prediction and peak against ε")
     yield Entry(

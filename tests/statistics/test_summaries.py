@@ -5,22 +5,23 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
+import geoframe.statistics
 import numpy as np
 import pytest
 import xarray as xr
-
-import geoframe as gf
-import geoframe.statistics
 from geoframe.errors import BadInput
 from geoframe.statistics.adversarial import AdversarialClaims
 from geoframe.statistics.adversarial_table import AdversarialSummary
 from geoframe.statistics.attack_claims import AttackClaims
 from geoframe.statistics.attacks import AttackSummary
+from geoframe.statistics.blurring import BlurClaims
 from geoframe.statistics.bounds import BoundsSummary
 from geoframe.statistics.bump import BumpSummary
 from geoframe.statistics.coverage import CoverageSummary, CoverageTests
 from geoframe.statistics.expansion import ExpansionSummary
 from geoframe.statistics.expansion_claims import ExpansionClaims
+from geoframe.statistics.formation import FormationClaims
+from geoframe.statistics.formation_table import FormationSummary
 from geoframe.statistics.intervention_claims import InterventionClaims
 from geoframe.statistics.interventions import InterventionSummary
 from geoframe.statistics.long_tail import LongTailSummary
@@ -28,6 +29,7 @@ from geoframe.statistics.long_tail_claims import LongTailClaims
 from geoframe.statistics.ood import OodClaims
 from geoframe.statistics.profile_table import ProfileSummary
 from geoframe.statistics.random_labels import RandomLabelClaims
+from geoframe.statistics.randomised import RandomisedClaims
 from geoframe.statistics.seed_claims import SeedClaims
 from geoframe.statistics.seeds import SeedSummary
 from geoframe.statistics.spectrum import SpectrumClaims, SpectrumSummary
@@ -37,10 +39,13 @@ from tests.adversarial_trees import adversarial_tree
 from tests.arm_trees import intervention_tree, labelled_tree
 from tests.attack_trees import attack_tree
 from tests.band_trees import band_tree
+from tests.bump_trees import controls_tree, formation_tree
 from tests.coverage_trees import coverage_tree, ood_tree, tube_tree
 from tests.figures.conftest import PAIR, make_tree
 from tests.run_trees import expansion_tree, seeds_tree
 from tests.spectrum_trees import bounds_tree, spectrum_tree
+
+import geoframe as gf
 
 WIDTH = 120
 
@@ -58,6 +63,7 @@ TREES = {
     AdversarialSummary: adversarial_tree,
     AttackClaims: attack_tree,
     AttackSummary: attack_tree,
+    BlurClaims: controls_tree,
     BoundsSummary: bounds_tree,
     BumpSummary: lambda: make_tree(PAIR, ["photos"], [6]),
     CoverageSummary: coverage_tree,
@@ -71,6 +77,9 @@ TREES = {
     LongTailClaims: band_tree,
     LongTailSummary: band_tree,
     OodClaims: ood_tree,
+    FormationClaims: formation_tree,
+    FormationSummary: formation_tree,
+    RandomisedClaims: controls_tree,
     ProfileSummary: ratio_tree,
     RandomLabelClaims: labelled_tree,
     SpectrumClaims: spectrum_tree,
@@ -98,6 +107,9 @@ UNITS = {  # what isn't a pure number
         "log10_peak_scale_se": "decade",
         **{f"prediction{end}": "squared feature L2 / η²" for end in ("", "_low", "_high")},
     },
+    **dict.fromkeys(
+        (BlurClaims, FormationClaims, RandomisedClaims), dict.fromkeys(("value", "low", "high"), "see units")
+    ),
     TubeSummary: {f"{n}{end}": "hop" for n in HOPS for end in ("", "_low", "_high")},
     SpectrumClaims: dict.fromkeys(("first", "second", "difference"), "scaled direction"),
     SpectrumSummary: {
@@ -110,6 +122,10 @@ UNITS = {  # what isn't a pure number
         },
     },
     BumpSummary: {
+        "peak_scale": "L2 in raw [0, 1] pixels",
+        **dict.fromkeys(("log10_peak_scale_se", "width", "width_se"), "decade"),
+    },
+    FormationSummary: {
         "peak_scale": "L2 in raw [0, 1] pixels",
         **dict.fromkeys(("log10_peak_scale_se", "width", "width_se"), "decade"),
     },

@@ -37,6 +37,8 @@ def no_training(tmp_path, monkeypatch):
         ("tube", "tube", "radius"),
         ("gi_spectrum", "linearity", "alpha"),
         ("bounds", "bounds", "gi"),
+        ("formation", "ratio", "ratio"),
+        ("controls", "ratio", "ratio"),
         ("expansion", "gi-random", "gi"),
         ("seeds", "coverage", "coverage"),
         pytest.param("attacks", "coverage-pgd", "coverage", marks=FOOLBOX),

@@ -1,0 +1,54 @@
+"""Beyond Local Linearity, fig. 2b and 2c: the bump depends on blur, and doesn't form under random labels or data."""
+
+import geoframe as gf
+from geoframe.training.published import cifar_training, photo_training
+
+TREATMENTS = ("clean", "blur1", "blur2", "random-labels", "random-data")
+SMALL = gf.cifar_evaluation_sets(n=16, stand_in=True, trained_on=1000)
+PANELS = ("clean", "random-labels", "random-data", "initial")  # the first and the last are ours
+SHORT = "A narrow network, trained on 120 crops without augmentation, so that it memorises random labels in seconds."
+FEW = "A narrow network, trained on 1,000 images, so that it memorises random labels in 24 epochs."
+
+
+def final_and_initial(*trainings: gf.Training) -> tuple[gf.TrainedEncoder, ...]:
+    """Each network trained, and the initial weights, which all of them share."""
+    return *map(gf.TrainedEncoder, trainings), gf.TrainedEncoder(trainings[0], step="init")
+
+
+def photos(treatment: str) -> gf.Training:
+    """An eighth of the channels; so few crops, seen so often, that random labels are memorised."""
+    return photo_training("resnet18", treatment, width=0.125, n=120, epochs=50, batch=16, lr=0.02)
+
+
+def small(treatment: str) -> gf.Training:
+    """A quarter of the channels; a thousand images."""
+    return cifar_training("resnet18", treatment, width=0.25, n=1000, stand_in=True, epochs=24, batch=32, lr=0.05)
+
+
+class Controls(gf.Study):
+    """The bump follows blur, and doesn't form under random labels or data (Beyond Local Linearity, fig. 2b, 2c)."""
+
+    encoders = final_and_initial(*(cifar_training("resnet18", treatment) for treatment in TREATMENTS))
+    probesets = tuple(gf.cifar_evaluation_sets().values())
+    probes = (gf.RatioProbe(scales=gf.CIFAR_SCALES),)
+    summaries = (gf.BumpSummary(), gf.BlurClaims(), gf.RandomisedClaims())
+    figures = (gf.ControlProfiles(blurs=True), gf.ControlProfiles(treatments=PANELS))
+    presets = {
+        "quick": {
+            "encoders": final_and_initial(*(photos(t) for t in TREATMENTS)),
+            "probesets": tuple(gf.photo_evaluation_sets(n=12).values()),
+            "probes.ratio.directions": 32,
+            "probes.ratio.jvp_directions": 16,
+            "summaries.randomised-claims.chance": 1 / 6,
+            "summaries.*-claims.note": SHORT,
+            "figures.*.note": SHORT,
+        },
+        "small": {
+            "encoders": final_and_initial(*map(small, TREATMENTS)),
+            "probesets": tuple(SMALL.values()),
+            "probes.ratio.directions": 32,
+            "probes.ratio.jvp_directions": 16,
+            "summaries.*-claims.note": f"{gf.stand_in_note(SMALL['cifar16'])} {FEW}".strip(),
+            "figures.*.note": f"{gf.stand_in_note(SMALL['cifar16'])} {FEW}".strip(),
+        },
+    }
