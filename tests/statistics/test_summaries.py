@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-import geoframe.statistics
 import numpy as np
 import pytest
 import xarray as xr
+
+import geoframe as gf
+import geoframe.statistics
 from geoframe.errors import BadInput
 from geoframe.statistics.adversarial import AdversarialClaims
 from geoframe.statistics.adversarial_table import AdversarialSummary
@@ -44,8 +46,6 @@ from tests.coverage_trees import coverage_tree, ood_tree, tube_tree
 from tests.figures.conftest import PAIR, make_tree
 from tests.run_trees import expansion_tree, seeds_tree
 from tests.spectrum_trees import bounds_tree, spectrum_tree
-
-import geoframe as gf
 
 WIDTH = 120
 
