@@ -23,7 +23,7 @@ def intervention_arms(
     *,
     seeds: int = 3,
     epochs: Iterable[int] | None = None,
-    weight: float = 0.5,
+    weight: float = 0.25,
     margin: float = 1.0,
     epsilon: float = 1.0,
 ) -> tuple[TrainedEncoder, ...]:

@@ -63,7 +63,7 @@ def test_tiny_interventions(tmp_path, cache):
     table = tree["interventions"].to_dataset()
     assert dict(table.sizes) == {"network": 1, "arm": 3, "epoch": 2}
     assert np.isfinite(table.to_array()).all()
-    assert table.attrs["losses"] == "λ = 0.5, τ = 1, ε = 0.3"
+    assert table.attrs["losses"] == "λ = 0.25, τ = 1, ε = 0.3"
     training = tree["training"].to_dataset()
     for arm in ("control", "expand", "restrict"):
         mine = (training["variant"] == arm) & (training["epoch"] == 2)

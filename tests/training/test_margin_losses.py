@@ -79,6 +79,14 @@ def test_slopes_at_an_undisplaced_image():
         assert float(m.grad) == pytest.approx(-(1 - float(m.detach().sigmoid())) + sign * 0.2)
 
 
+def test_at_rest_the_label_keeps_one_minus_lambda_and_the_strongest_other_class_has_lambda():
+    logits = torch.log(torch.tensor([[0.75, 0.25 - 2e-9, 1e-9, 1e-9]], dtype=torch.float64)).requires_grad_(True)
+    loss = Restrict(weight=0.25, margin=1, epsilon=0)
+    loss(lambda pixels: logits, torch.zeros(1, 1, 1, 1), torch.tensor([0]), seeded()).backward()
+    assert float(logits.grad.abs().max()) < 1e-8
+    assert Restrict().weight == Expand().weight == 0.25 < 0.5
+
+
 def test_displacements_have_length_epsilon_are_isotropic_and_each_images_own():
     x = torch.full((3000, 1, 1, 3), 0.5)
     moved = Expand(epsilon=2).displaced(x, seeded()) - x
