@@ -28,11 +28,18 @@ def ratio_node(
     ratio = np.array([[profile(height, images, rng) for height in row] for row in heights])
     dims = ("encoder", "probeset", "image", "scale")
     ids = np.array([[f"{name}/{i}" for i in range(images)] for name in probesets["source"]], dtype=object)
+    labels = np.array([np.full(images, -1 if name.startswith("noise") else 1) for name in probesets["source"]])
     sides = {"encoder": encoders, "probeset": {k: v for k, v in probesets.items() if k != "source"}}
     coords = {name: (dim, _column(values)) for dim, side in sides.items() for name, values in side.items()}
     return xr.Dataset(
         {"ratio": (dims, ratio), "ratio_se": (dims, 0.02 * ratio)},
-        {**coords, "image": np.arange(images), "scale": ETA, "image_id": (("probeset", "image"), ids)},
+        {
+            **coords,
+            "image": np.arange(images),
+            "scale": ETA,
+            "label": (("probeset", "image"), labels),
+            "image_id": (("probeset", "image"), ids),
+        },
     )
 
 
