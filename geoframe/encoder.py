@@ -120,8 +120,12 @@ class Encoder(Spec):
         return None
 
     def randomised(self) -> Encoder:
-        """Return the same architecture with random weights, under the same name (preset `smoke`)."""
+        """Return the same architecture with random weights, under the same name."""
         return self
+
+    def smoke(self) -> Encoder:
+        """Return what preset `smoke` measures: the copy with random weights, which needs no data and no download."""
+        return self.randomised()
 
     def for_timing(self) -> Encoder | None:
         """Return what costs the same and can be built without a download, or None where nothing is known to."""

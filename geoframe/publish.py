@@ -22,7 +22,7 @@ from geoframe.store import open as open_results
 from geoframe.study import ResolvedStudy
 from geoframe.training.recipe import Training
 
-SMOKE = "smoke: not results (random weights, one image, the fewest directions)"
+SMOKE = "smoke: not results (random weights, trainings of two steps on noise, one image, the fewest directions)"
 ALWAYS_BY_CELL = ("weights", "weights_source", "layer", "images")
 
 

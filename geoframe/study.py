@@ -68,7 +68,8 @@ class Study:
     presets : mapping of str to mapping
         Overrides in the grammar of `--set`, `{"quick": {"probes.ratio.directions": 32}}`, or whole fields,
         `{"quick": {"encoders": (...)}}`; merged with those of the base classes. The class body itself is preset
-        `paper`; every study has a preset `smoke`.
+        `paper`; every study has a preset `smoke`, which needs no data and no download: random weights, trainings of two
+        steps, one image, the fewest directions.
     match : str
         Name of a coordinate, "dataset" say: an encoder and a probe set that both have it, with different values, are
         not measured together (MNIST's classifier on MNIST's test images, not on Fashion-MNIST's). Default: all are.
@@ -139,15 +140,16 @@ def body(cls: type[Study]) -> Fields:
 
 
 def _smoke(fields: Fields) -> tuple[Fields, list[str]]:
-    """The smallest run of every row: random weights, one photograph, the fewest directions."""
+    """The smallest run of every row: random weights, trainings of two steps, one photograph, the fewest directions."""
     first = fields["probesets"][0].smoke()  # type: ignore[attr-defined]
     small = {
         **fields,
-        "encoders": tuple(_same_label(e.randomised(), e) for e in fields["encoders"]),  # type: ignore[attr-defined]
+        "encoders": tuple(_same_label(e.smoke(), e) for e in fields["encoders"]),  # type: ignore[attr-defined]
         "probesets": (first,),
         "probes": tuple(_same_label(p.smoke(), p) for p in fields["probes"]),  # type: ignore[attr-defined]
     }
-    changes = ["encoders: random weights", f"probesets: {short(fields['probesets'])} → one image, called {first.label}"]
+    weights = "random weights; trainings are two steps on noise"
+    changes = [f"encoders: {weights}", f"probesets: {short(fields['probesets'])} → one image, called {first.label}"]
     for before, after in zip(fields["probes"], small["probes"], strict=True):
         changes += _differences(before, after)
     return small, changes

@@ -57,6 +57,6 @@ class Attacks(gf.Study):
             "probes.coverage-cw.attack.steps": 200,
         },
         "smoke": {  # no ViT-B: its Jacobian takes minutes
-            "encoders": (gf.TrainedEncoder(mnist_training("mlp"), step="init"), cifar_resnet20().randomised()),
+            "encoders": (gf.TrainedEncoder(mnist_training("mlp")).smoke(), cifar_resnet20().smoke()),
         },
     }

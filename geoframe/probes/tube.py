@@ -21,6 +21,7 @@ from geoframe.probes.searching import (
     search_passes,
 )
 from geoframe.probeset import ProbeSet
+from geoframe.spec import unkeyed
 
 if TYPE_CHECKING:
     import torch
@@ -51,6 +52,8 @@ class TubeProbe(SteppedProbe):
         δ and the largest radius, in hops.
     search : {"grid", "exact"}
         See `GIProbe`.
+    allow_none : bool
+        Whether finding no covered ray at all is a result, all NaN, and no error: for networks that know nothing.
 
     Notes
     -----
@@ -79,6 +82,7 @@ class TubeProbe(SteppedProbe):
     points: int = count_field(5)
     directions: int = count_field(20)
     search: Search = search_field()
+    allow_none: bool = unkeyed(default=False)
 
     def default_name(self) -> str:
         """Return "tube"."""
@@ -100,7 +104,8 @@ class TubeProbe(SteppedProbe):
         """Return the same with two rays from 8×8 digits, which need no download, and a coarse step."""
         from geoframe.probesets.digits import Digits
 
-        return self.evolve(reference=Digits(split="train"), rays=2, points=2, directions=2, step=self.cap / 4)
+        few = {"rays": 2, "points": 2, "directions": 2, "step": self.cap / 4}
+        return self.evolve(reference=Digits(split="train"), allow_none=True, **few)
 
     def measure(self, encoder: LoadedEncoder, batch: Batch) -> Mapping[str, Any]:
         """Measure the set; see `Probe.measure`."""
@@ -119,7 +124,7 @@ class TubeProbe(SteppedProbe):
             ends[:, ray] = test, reference
             with encoder.counted_as(self._tube_passes()):
                 radius[ray], censored[ray] = self._tube(encoder, start, end, batch.rng[test])
-        if (ends < 0).all():
+        if (ends < 0).all() and not self.allow_none:
             origin = getattr(self.reference or encoder.training_set, "label", "")
             raise BadInput(f"TubeProbe: no covered ray from {origin!r} was found: there is no tube")
         return {

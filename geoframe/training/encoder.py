@@ -38,7 +38,8 @@ class TrainedEncoder(ModelEncoder):
     training : Training
         The recipe (may be given by position).
     step : {"final", "init"} or int
-        The last epoch, the initial weights (no data and no training needed), or a kept epoch; 0 is "init".
+        The last epoch, the initial weights (no data and no training needed; of a pretrained model those it is
+        fine-tuned from), or a kept epoch; 0 is "init".
     at_step : int, optional
         An optimiser step instead, one of the recipe's `checkpoint_steps` or the last of a kept epoch; 0 is "init".
     """
@@ -77,8 +78,9 @@ class TrainedEncoder(ModelEncoder):
         return None if per_epoch is None else self.moment.epochs(per_epoch)
 
     def default_name(self) -> str:
-        """Name like mlp-mnist, mlp-mnist-random, mlp-mnist-epoch1, mlp-mnist-step391."""
-        known = {None: "-random", Moment(self.training.epochs): ""}
+        """Name like mlp-mnist, mlp-mnist-random, mlp-mnist-epoch1, mlp-mnist-step391; resnet50-imagenette-init."""
+        initial = "-random" if self._initial == "random" else "-init"
+        known = {None: initial, Moment(self.training.epochs): ""}
         if self.at_step:
             return f"{self.training.label}-step{self.at_step}"
         return self.training.label + known.get(self.moment, f"-epoch{self.epoch}")
@@ -87,14 +89,14 @@ class TrainedEncoder(ModelEncoder):
     def coords(self) -> dict[str, Coord]:
         """Architecture, data set and what sets the training apart, epoch, optimiser steps, seed.
 
-        `training` is what it was trained on, "random" of initial weights. `labelling` is how the images that it is
-        tested on are labelled, where their set says so: a study's `match`, as a network may be trained on random labels
-        and tested on true ones.
+        `training` is what it was trained on, "random" of initial weights, of pretrained ones what these were.
+        `labelling` is how the images that it is tested on are labelled, where their set says so: a study's `match`, as
+        a network may be trained on random labels and tested on true ones.
         """
         training, trained = self.training, self.moment is not None
         return {
             "architecture": training.architecture,
-            "training": training.dataset if trained else "random",
+            "training": training.dataset if trained else self._initial,
             "dataset": training.dataset,
             "variant": training.variant,
             "epoch": self.epoch,
@@ -118,9 +120,21 @@ class TrainedEncoder(ModelEncoder):
         """The recipe's data."""
         return self.training.data
 
+    @property
+    def _initial(self) -> Coord:
+        """What the initial weights are of: "random", or what pretrained ones were trained on, where the model says."""
+        model = self.training.model
+        known = model.coords.get("training")
+        return known or ("random" if model.randomised().key == model.key else "pretrained")
+
     def randomised(self) -> Encoder:
-        """Return the initial weights, under this encoder's name."""
-        return self.evolve(step="init", at_step=None, name=self.label)
+        """Return the random initial weights, those of a pretrained model's random copy too, under this name."""
+        return self.evolve(training=self.training.randomised(), step="init", at_step=None, name=self.label)
+
+    def smoke(self) -> Encoder:
+        """Return the network after the two steps of `Training.smoke`, or, of initial weights, before."""
+        step = "final" if self.moment else "init"
+        return self.evolve(training=self.training.smoke(), step=step, at_step=None, name=self.label)
 
     def source_digest(self) -> str | None:
         """Digest of the checkpoint's weights as the log has it; None where it isn't trained yet.

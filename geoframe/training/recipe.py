@@ -11,6 +11,7 @@ from geoframe.encoder import Coord
 from geoframe.encoders.model import ModelEncoder
 from geoframe.errors import BadInput, GeoframeError
 from geoframe.probeset import ProbeSet
+from geoframe.probesets.labelled_noise import LabelledNoise
 from geoframe.spec import Spec, later, unkeyed
 from geoframe.training import validators as valid
 from geoframe.training.losses import CrossEntropy, LossSpec
@@ -176,6 +177,25 @@ class Training(Spec):
     def default_name(self) -> str:
         """Return architecture, data set and variant."""
         return "-".join(filter(None, (self.architecture, self.dataset.lower(), *self.variant.lower().split())))
+
+    def randomised(self) -> Training:
+        """Return the same of a model with random weights, which needs no download."""
+        return self.evolve(model=self.model.randomised(), name=self.label)
+
+    def smoke(self) -> Training:
+        """Return what preset `smoke` trains, under the same name: two steps on noise, with all else as it is.
+
+        Of a model with random weights: it needs no data and no download. Loss, optimiser, schedule and augmentation
+        are this training's; the number of classes is that of its data where that is known without reading them.
+        """
+        return self.randomised().evolve(
+            data=LabelledNoise.in_place_of(self.data),
+            test=None if self.test is None else LabelledNoise.in_place_of(self.test, seed=1),
+            batch=2,
+            epochs=1,
+            checkpoints=(),
+            checkpoint_steps=(),
+        )
 
     def seeded_model(self) -> ModelEncoder:
         """Return the model with this training's seed."""

@@ -61,6 +61,17 @@ def test_no_covered_ray_is_one_line() -> None:
         gf.measure(gf.TubeProbe(reference=reference, rays=2), encoder, gf.TensorSet(points(1, 5), name="test"))
 
 
+def test_of_networks_that_know_nothing_no_covered_ray_is_a_result() -> None:
+    encoder = half_space(torch.ones(SIZE), 1.0)
+    reference = gf.TensorSet(points(3), labels=[1, 1, 1], name="train")
+    probe = gf.TubeProbe(reference=reference, rays=2, allow_none=True)
+    found = gf.measure(probe, encoder, gf.TensorSet(points(1, 5), name="test"))
+    assert found["radius"].isnull().all()
+    assert found["test_image"].values.tolist() == [-1, -1]
+    assert probe.key == probe.evolve(allow_none=False).key
+    assert gf.TubeProbe().smoke().allow_none
+
+
 def test_a_single_pixel_has_no_tube() -> None:
     encoder = gf.ModuleEncoder(torch.nn.Flatten(), head=torch.nn.Linear(1, 3), input_shape=(1, 1, 1))
     reference = gf.TensorSet(torch.rand(9, 1, 1, 1), labels=[0, 1, 2] * 3, name="r")
