@@ -49,4 +49,11 @@ class Formation(gf.Study):
             "summaries.formation-claims.note": SHORT,
             "figures.fig1c.note": SHORT,
         },
+        "smoke": {  # an eighth of the channels: WRN-28-10 takes minutes
+            "encoders": tuple(
+                encoder.smoke()
+                for name in ("resnet18", "vgg16", "wrn28_10")
+                for encoder in through_training(cifar_training(name, width=0.125), (1,))
+            ),
+        },
     }
