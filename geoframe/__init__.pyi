@@ -27,6 +27,8 @@ from geoframe.figures.adversarial import BudgetProfiles as BudgetProfiles
 from geoframe.figures.attacks import AlignmentCurves as AlignmentCurves
 from geoframe.figures.attacks import AttackCoverage as AttackCoverage
 from geoframe.figures.bounds import BoundsScatter as BoundsScatter
+from geoframe.figures.bridge import BridgeForest as BridgeForest
+from geoframe.figures.bridge import BridgeScatter as BridgeScatter
 from geoframe.figures.budget_trends import BudgetTrends as BudgetTrends
 from geoframe.figures.controls import ControlProfiles as ControlProfiles
 from geoframe.figures.coverage import CoverageByOutcome as CoverageByOutcome
@@ -107,6 +109,7 @@ from geoframe.statistics.attack_claims import AttackClaims as AttackClaims
 from geoframe.statistics.attacks import AttackSummary as AttackSummary
 from geoframe.statistics.blurring import BlurClaims as BlurClaims
 from geoframe.statistics.bounds import BoundsSummary as BoundsSummary
+from geoframe.statistics.bridge import BridgeSummary as BridgeSummary
 from geoframe.statistics.bump import BumpSummary as BumpSummary
 from geoframe.statistics.claim_table import Claim as Claim
 from geoframe.statistics.claim_table import Claims as Claims

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 OUTPUTS = ("features", "logits", "margin")
 FINE_SCALES: tuple[float, ...] = tuple(10 ** (-2 + k / 8) for k in range(33))
-CIFAR_FINE_SCALES: tuple[float, ...] = tuple(10 ** (-2.85 + k / 8) for k in range(33))
 NOISE_PAIRS = 2  # antipodal pairs whose displacements are repeated in float64
 NOISE_ENOUGH = 0.1  # of the limit: below it, noise is carried along instead of measured
 LEVEL_OF_MARGIN = OUTPUTS.index("logits")  # a small difference of large logits rounds as they do
@@ -50,8 +49,8 @@ class ResponseProbe(Probe):
     Attributes
     ----------
     scales : tuple of float
-        η, L2 in raw [0, 1] pixels; 33 log-spaced from 1e-2 to 1e2 (`CIFAR_FINE_SCALES` for 32 × 32 images): the
-        paper's ladder, twice as fine.
+        η, L2 in raw [0, 1] pixels; 33 log-spaced from 1e-2 to 1e2: the paper's ladder, twice as fine. Of 32 × 32
+        images too, where the paper's ends at 14: logits and margins may peak beyond that.
     directions : int
         Unit directions a scale, both antipodes counted, the same at all scales.
     noise_limit : float

@@ -156,7 +156,11 @@ def test_trace_is_the_jacobians_squared_norm() -> None:
     encoder, images = tiny_encoder(), tiny_images(2)
     found = gf.measure(gf.LocalGeometryProbe(), encoder, images)
     values = gf.measure(gf.JacobianProbe(), encoder, images)["singular_value"]
-    np.testing.assert_allclose(found["trace"], (values**2).sum("component"), rtol=1e-6)
+    exact = (values**2).sum("component")
+    np.testing.assert_allclose(found["trace"], exact, rtol=1e-6)
+    sampled = gf.measure(gf.LocalGeometryProbe(directions=400), encoder, images)
+    np.testing.assert_allclose(sampled["trace"], exact, rtol=0.1)
+    np.testing.assert_array_equal(sampled["eta_j"], found["eta_j"])
 
 
 def test_distance_to_a_linear_boundary_is_exact() -> None:
@@ -166,7 +170,8 @@ def test_distance_to_a_linear_boundary_is_exact() -> None:
     images = gf.TensorSet(x, name="toy")
     found = gf.measure(gf.BoundaryDistanceProbe(), encoder, images)
     local = gf.measure(gf.LocalGeometryProbe(), encoder, images)
-    exact = local["eta_j"].values / math.sqrt(SIZE)
+    exact = local["b_j"].values
+    np.testing.assert_allclose(exact, local["eta_j"].values / math.sqrt(SIZE))
     np.testing.assert_allclose(found["distance"], exact, rtol=0.02)
     assert (found["distance"].values >= exact * (1 - 1e-4)).all(), "an upper bound"
     assert set(found["attack"].values) <= {a.label for a in gf.BoundaryDistanceProbe().attacks}
@@ -197,6 +202,7 @@ def test_checks_for_authors() -> None:
     check_probe(gf.IsotropicGIProbe(n_directions=3))
     check_probe(gf.IsotropicGIProbe().smoke())
     check_probe(gf.LocalGeometryProbe())
+    check_probe(gf.LocalGeometryProbe().smoke())
     assert gf.ResponseProbe().smoke().scales[-1] == gf.ResponseProbe().scales[-1]
     assert gf.ResponseProbe().coords()["output"] == OUTPUTS
 

@@ -18,6 +18,7 @@ from geoframe.statistics.attack_claims import AttackClaims
 from geoframe.statistics.attacks import AttackSummary
 from geoframe.statistics.blurring import BlurClaims
 from geoframe.statistics.bounds import BoundsSummary
+from geoframe.statistics.bridge import BridgeSummary
 from geoframe.statistics.bump import BumpSummary
 from geoframe.statistics.coverage import CoverageSummary, CoverageTests
 from geoframe.statistics.expansion import ExpansionSummary
@@ -41,6 +42,7 @@ from tests.adversarial_trees import adversarial_tree
 from tests.arm_trees import intervention_tree, labelled_tree
 from tests.attack_trees import attack_tree
 from tests.band_trees import band_tree
+from tests.bridge_trees import bridge_tree
 from tests.bump_trees import controls_tree, formation_tree
 from tests.coverage_trees import coverage_tree, ood_tree, tube_tree
 from tests.figures.conftest import PAIR, make_tree
@@ -65,6 +67,7 @@ TREES = {
     AttackSummary: attack_tree,
     BlurClaims: controls_tree,
     BoundsSummary: bounds_tree,
+    BridgeSummary: bridge_tree,
     BumpSummary: lambda: make_tree(PAIR, ["photos"], [6]),
     CoverageSummary: coverage_tree,
     CoverageTests: coverage_tree,
@@ -88,6 +91,7 @@ TREES = {
 }
 HOPS = {"minimum", "median", "minimum_by_point"}
 UNITS = {  # what isn't a pure number
+    BridgeSummary: dict.fromkeys(("peak_median", "q25_median", "b_median"), "raw-pixel L2"),
     ExpansionClaims: dict.fromkeys(("value", "low", "high"), "see units"),
     ExpansionSummary: {
         **dict.fromkeys(("gi_median", "gi_mean", "gi_mean_low", "gi_mean_high"), "scaled direction"),
