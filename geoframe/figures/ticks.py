@@ -6,7 +6,8 @@ from typing import Any
 
 
 def keep_in_view(ax: Any) -> None:
-    """Fix an axis's ticks to those in view: matplotlib's own reach beyond both ends, whole numbers stay whole."""
+    """Fix both axes' ticks to those in view, on x (epochs) to whole numbers: matplotlib's own reach beyond both ends."""
+    ax.xaxis.get_major_locator().set_params(integer=True)
     for axis in (ax.xaxis, ax.yaxis):
         low, high = sorted(axis.get_view_interval())
         axis.set_ticks([place for place in axis.get_majorticklocs() if low <= place <= high])

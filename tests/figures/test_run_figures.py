@@ -89,3 +89,16 @@ def test_nothing_measured_draws_nothing():
 
 def _unknown(values: xr.DataArray) -> xr.DataArray:
     return values * np.nan if values.dtype.kind == "f" else values
+
+
+def test_epochs_are_whole_numbers():
+    tree = expansion_tree()
+    for node in tree.children.values():
+        epochs = 2.5 * node["epoch"].values
+        node.dataset = node.to_dataset().assign_coords(epoch=("encoder", epochs))
+    (figure,) = gf.ExpansionCurves().draw(tree).values()
+    for ax in figure.axes:
+        ticks = ax.get_xticks()
+        assert len(ticks) > 2
+        assert (ticks == ticks.round()).all()
+        assert ax.get_xlim()[0] <= ticks.min() <= ticks.max() <= ax.get_xlim()[1]
