@@ -6,7 +6,7 @@ from typing import Any
 
 
 def keep_in_view(ax: Any) -> None:
-    """Fix both axes' ticks to those in view, on x (epochs) to whole numbers: matplotlib's own reach beyond both ends."""
+    """Fix both axes' ticks to those in view (matplotlib's own reach beyond), on x, epochs, to whole numbers."""
     ax.xaxis.get_major_locator().set_params(integer=True)
     for axis in (ax.xaxis, ax.yaxis):
         low, high = sorted(axis.get_view_interval())
