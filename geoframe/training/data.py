@@ -70,8 +70,10 @@ def labelled(probeset: ProbeSet, model: Model, training: str, device: torch.devi
 def _per_channel(value: PerChannel, channels: int, training: str) -> torch.Tensor:
     tensor = torch.as_tensor(value, dtype=torch.float32).reshape(-1, 1, 1)
     if len(tensor) not in (1, channels):
+        have = "1 channel" if channels == 1 else f"{channels} channels"
         raise EncoderRefused(
-            f"training {training!r}: its model's mean and std take 1 or {channels} values, not {len(tensor)}"
+            f"training {training!r}: its model's mean and std hold {len(tensor)} values, but its images have {have}: "
+            "give a value for each channel, or one for all"
         )
     return tensor
 

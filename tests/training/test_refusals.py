@@ -109,7 +109,10 @@ REFUSED = {
         lambda net: recipe(net("normed"), batch=1),
         "batch normalisation knows no variance of a single image, and batch=1 gives it one at a time: use two or more",
     ),
-    "mean": (lambda net: recipe(net("plain", mean=(0.1, 0.2))), "mean and std take 1 or 1 values, not 2"),
+    "mean": (
+        lambda net: recipe(net("plain", mean=(0.1, 0.2))),
+        "mean and std hold 2 values, but its images have 1 channel: give a value for each channel, or one for all",
+    ),
     "std": (lambda net: recipe(net("plain", std=0.0)), r"NaN or infinite values: .* normalisation \(mean, std\)"),
     "infinite": (lambda net: recipe(net("infinite")), "the untrained model returns NaN or infinite values"),
     "shape": (
