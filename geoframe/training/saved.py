@@ -6,6 +6,7 @@ import hashlib
 import io
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +27,22 @@ def write(target: Path, content: Any, *, sealed: bool = False) -> None:
 
     A sealed file ends with a digest of what is before it.
     """
+    made = io.BytesIO()  # torch hides the cause of what it can't write
+    torch.save(content, made)
     partial = target.with_name(target.name + PARTIAL)
-    with writing(target, ELSEWHERE):
-        with partial.open("w+b") as file:
-            torch.save(content, file)
-            if sealed:
-                file.seek(0)
-                file.write(_seal(file.read()))
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(target)
+    with writing(target, ELSEWHERE), made.getbuffer() as content_bytes:
+        try:
+            with partial.open("wb") as file:
+                file.write(content_bytes)
+                if sealed:
+                    file.write(_seal(content_bytes))
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(target)
+        except OSError:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)  # a full disk needs the space
+            raise
 
 
 def read_sealed(path: Path) -> Any:
@@ -52,7 +59,7 @@ def read_sealed(path: Path) -> Any:
         return None
 
 
-def _seal(content: bytes) -> bytes:
+def _seal(content: bytes | memoryview) -> bytes:
     return hashlib.blake2b(content, digest_size=_SEAL).digest()
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -224,18 +225,24 @@ def test_a_cache_that_cannot_be_written(monkeypatch, tmp_path):
 
 
 def test_a_full_disk_leaves_the_checkpoint_before_it(monkeypatch):
-    training, save = recipe(), torch.save
+    training, opened = recipe(), Path.open
 
-    def full(state, file):
-        if file.name.endswith("00002.pt.partial"):
+    def full(self, *args, **kwargs):
+        file = opened(self, *args, **kwargs)
+        if self.name.endswith("00002.pt.partial"):
+            file.close()
             raise OSError(28, "No space left on device")
-        save(state, file)
+        return file
 
-    monkeypatch.setattr(torch, "save", full)
-    with pytest.raises(gf.BadInput, match="No space left on device; free some space"):
-        weights(training, 2)
-    monkeypatch.setattr(loop, "train", None)
-    assert len(weights(training, 1))
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", full)
+        with pytest.raises(gf.BadInput, match="No space left on device; free some space"):
+            weights(training, 2)
+    assert not list(TrainingCache(training).folder.glob("*.partial")), "the space is given back"
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "train", None)
+        assert len(weights(training, 1))
+    assert len(weights(training, 2))
 
 
 def test_progress_lines(monkeypatch, capsys):
