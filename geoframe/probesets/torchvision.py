@@ -162,11 +162,27 @@ class TorchvisionSet(ProbeSet):
         try:
             source = getattr(datasets, self.dataset)(str(root), download=self.download, **which)
         except (RuntimeError, OSError) as error:
-            advice = "the download failed" if self.download else ADVICE
-            raise MissingFile(f"{self.dataset} is not at {root} in torchvision's layout: {advice} ({error})") from error
+            raise MissingFile(self._not_at(root, "the download failed" if self.download else ADVICE, error)) from error
+        except Exception as error:  # of many kinds, whatever the damage
+            raise BadInput(
+                f"{self.dataset} at {root} can't be read: {type(error).__name__}: {error}; replace its files, such as "
+                f"{self._pattern}"
+            ) from error
         if len(source) != self._size():
-            raise BadInput(f"{self.dataset} {self.split} at {root} holds {len(source)} images, not {self._size()}")
+            raise BadInput(
+                f"{self.dataset} {self.split} at {root} holds {len(source)} images, not {self._size()}; replace its "
+                f"files, such as {self._pattern}"
+            )
         return source
+
+    @property
+    def _pattern(self) -> str:
+        """Where the split's files lie in the folder that torchvision calls root."""
+        return FILES.get(self.dataset, {}).get(self.split, f"imagenette2/{self.split}/n01440764/*.JPEG")
+
+    def _not_at(self, root: Path, advice: str, cause: object = "") -> str:
+        more = f" ({cause})" if cause else ""
+        return f"{self.dataset} is not at {root} in torchvision's layout ({self._pattern}): {advice}{more}"
 
     def _size(self) -> int:
         return SIZES[self.dataset][self.split]
@@ -176,8 +192,7 @@ class TorchvisionSet(ProbeSet):
         if self.download:
             return ""
         root = self.folder()
-        pattern = FILES.get(self.dataset, {}).get(self.split, f"imagenette2/{self.split}")
-        return "" if any(root.glob(pattern)) else f"{self.dataset} is not at {root} in torchvision's layout: {ADVICE}"
+        return "" if any(root.glob(self._pattern)) else self._not_at(root, ADVICE)
 
     def source_digest(self) -> str | None:
         """Digest of the split's files; None where they are missing, and for Imagenette, which has thousands."""
