@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from geoframe.encoder import Encoder
+from geoframe.training.recipe import Training
 
 BATCH = 8
 LONG = 0.1  # seconds that the timed batch may grow to: small networks run far faster in large batches
@@ -13,7 +15,7 @@ NO_COPY = "it has no copy with random weights to time, and building it might nee
 
 
 class Estimator:
-    """Times each architecture once, on `device`; see `Encoder.for_timing`.
+    """Times each architecture once, on `device`, and a step of each kind of training; see `Encoder.for_timing`.
 
     Attributes
     ----------
@@ -41,19 +43,34 @@ class Estimator:
             return None
         return passes * per_pass
 
+    def training_seconds(self, training: Training) -> float | None:
+        """Return the estimated time of a whole training, or None where it can't be told."""
+        from geoframe.training.timing import alike, seconds_per_step
+
+        try:
+            if training.steps is None:
+                return None
+            per_step = self._once(alike(training), lambda: seconds_per_step(training, self.device))
+        except Exception:  # as below
+            return None
+        return None if isinstance(per_step, str) else training.steps * per_step
+
     def _per_pass(self, encoder: Encoder) -> float | str:
         """Seconds of a pass, or why they can't be told."""
         try:
             copy = encoder.for_timing()
             if copy is None:
                 return NO_COPY
-            if copy.key not in self._known:
-                late = time.monotonic() > self._deadline
-                too_late = f"timing the others took more than {BUDGET:.0f} s"
-                self._known[copy.key] = too_late if late else seconds_per_pass(copy, self.device)
+            return self._once(copy.key, lambda: seconds_per_pass(copy, self.device))
         except Exception as error:  # an estimate may fail for any reason; the run itself will say more
             return " ".join(f"{type(error).__name__}: {error}".split())
-        return self._known[copy.key]
+
+    def _once(self, key: str, take: Callable[[], float]) -> float | str:
+        """Time what has a key, once; or say that there's no time for it."""
+        if key not in self._known:
+            late = time.monotonic() > self._deadline
+            self._known[key] = f"timing the others took more than {BUDGET:.0f} s" if late else take()
+        return self._known[key]
 
 
 def seconds_per_pass(encoder: Encoder, device: str) -> float:

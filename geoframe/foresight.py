@@ -15,6 +15,8 @@ from geoframe.training.cache import TrainingCache
 from geoframe.training.encoder import TrainedEncoder
 from geoframe.training.recipe import Training
 
+SHOWN = 6  # names of trainings in a line
+
 
 def trainings(cells: Iterable[Cell]) -> list[tuple[Training, bool]]:
     """Return the trainings behind cells, and whether all checkpoints that are measured are in the cache."""
@@ -28,15 +30,18 @@ def trainings(cells: Iterable[Cell]) -> list[tuple[Training, bool]]:
 
 
 def trainings_line(found: list[tuple[Training, bool]]) -> str:
-    """Say how many trainings come first, and which of them are done."""
+    """Say how many trainings come first, and which of them are done; of many, the first ones that aren't."""
     epochs = sorted({training.epochs for training, _ in found})
     each = f" of {_epochs(epochs[0])}" if len(epochs) == 1 else ""
     names = []
-    for training, cached in found:
+    for training, cached in sorted(found, key=lambda pair: pair[1]):
         notes = [_epochs(training.epochs)] * (len(epochs) > 1) + ["cached"] * cached
         names.append(training.label + (f" ({', '.join(notes)})" if notes else ""))
     many = f"{len(found)} trainings{each} come" if len(found) > 1 else f"1 training{each} comes"
-    return f"{many} first where not in the cache: {', '.join(names)}"
+    done = sum(cached for _, cached in found)
+    has = f", which has {done} of them" if done and len(found) > SHOWN else ""
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return f"{many} first where not in the cache{has}: {', '.join(names[:SHOWN])}{more}"
 
 
 def not_found(cells: Iterable[Cell], pending: Iterable[Training]) -> list[str]:

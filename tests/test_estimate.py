@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import pytest
 
+import geoframe as gf
 from geoframe import estimate
 from geoframe.encoder import Encoder
 from geoframe.encoders.factory import FactoryEncoder
 from geoframe.estimate import Estimator, readable_time
+from geoframe.training import timing
+from geoframe.training.published import digits_training, photo_training
 from tests.doubles import BrokenEncoder, TinyEncoder
 
 
@@ -69,3 +72,39 @@ def test_a_real_calibration_is_positive_and_small():
 )
 def test_readable_times(seconds, text):
     assert readable_time(seconds) == text
+
+
+def test_trainings_that_differ_in_nothing_that_takes_time_are_timed_once(monkeypatch):
+    seen = []
+    monkeypatch.setattr(timing, "seconds_per_step", lambda training, device: seen.append(training.label) or 2.0)
+    estimator = Estimator("cpu")
+    training = digits_training("mlp", epochs=3)
+    assert estimator.training_seconds(training) == 2 * 3 * 38
+    assert estimator.training_seconds(training.evolve(seed=4, epochs=1, lr=0.1, checkpoint_steps=(7,))) == 2 * 38
+    assert len(seen) == 1
+    estimator.training_seconds(training.evolve(optimiser="adam"))
+    estimator.training_seconds(training.evolve(batch=16))
+    assert len(seen) == 3
+
+
+def test_a_step_is_timed_without_data_or_weights(monkeypatch, tmp_path):
+    monkeypatch.setenv("GEOFRAME_DATA", str(tmp_path))
+    monkeypatch.setattr("geoframe.encoders.weights.download", None)
+    model = gf.TorchvisionEncoder("shufflenet_v2_x0_5", model_kwargs={"num_classes": 10}, input_shape=(3, 32, 32))
+    training = gf.Training(model=model, data=gf.TorchvisionSet("CIFAR10", split="train"), batch=16, augment="crop-flip")
+    assert 0 < Estimator("cpu").training_seconds(training) < 1e6
+    unknown = training.evolve(data=gf.ImageFolder("nowhere"))
+    assert Estimator("cpu").training_seconds(unknown) is None
+    broken = training.evolve(model=gf.FactoryEncoder("geoframe.models.small:mpl", input_shape=(1, 8, 8)))
+    assert Estimator("cpu").training_seconds(broken) is None
+
+
+def test_a_long_step_is_timed_on_few_images_once(monkeypatch):
+    sizes, real = [], timing._timed
+    monkeypatch.setattr(timing, "_timed", lambda training, n, device: sizes.append(n) or real(training, n, device))
+    training = photo_training("resnet18", n=64, width=0.125)
+    monkeypatch.setattr(timing, "LONG", 0.0)
+    assert timing.seconds_per_step(training, "cpu") > 0
+    monkeypatch.setattr(timing, "LONG", 1e9)
+    assert timing.seconds_per_step(training, "cpu") > 0
+    assert sizes == [8, 8, 32]

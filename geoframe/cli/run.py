@@ -12,9 +12,11 @@ from geoframe.cli.options import TRACEBACK, console, plural, table, traceback_op
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from geoframe.estimate import Estimator
     from geoframe.explain import Decision
     from geoframe.loading import FoundStudy
     from geoframe.plan import Plan
+    from geoframe.training.recipe import Training
 
 
 @click.command()
@@ -123,18 +125,31 @@ def _estimate(screen: Console, decisions: list[Decision], device: str) -> None:
     time = known if unknown < len(decisions) else f"; how long they take on {estimator.device} is not known"
     more = f", and {plural(unknown, 'cell')} of unknown time" if 0 < unknown < len(decisions) else ""
     screen.print(f"{plural(len(decisions), 'cell')}, {passes:,.0f} forward passes{time}{more}", soft_wrap=True)
-    _first(screen, decisions)
+    _first(screen, decisions, estimator)
     for label, reason in estimator.reasons.items():
         screen.print(f"encoder {label} was not timed: {reason}", markup=False, soft_wrap=True)
 
 
-def _first(screen: Console, decisions: list[Decision]) -> None:
+def _first(screen: Console, decisions: list[Decision], estimator: Estimator) -> None:
     """Print what comes before the passes: trainings, and data that aren't there yet."""
     from geoframe.foresight import not_found, trainings, trainings_line
 
     cells = [decision.job.cell for decision in decisions if not decision.job.complete]
     found = trainings(cells)
-    lines = [trainings_line(found)] if found else []
-    missing = not_found(cells, [training for training, cached in found if not cached])
+    pending = [training for training, cached in found if not cached]
+    lines = [trainings_line(found) + _training_time(pending, estimator)] if found else []
+    missing = not_found(cells, pending)
     for line in [*lines, *(f"warning: {problem}" for problem in missing)]:
         screen.print(line, markup=False, soft_wrap=True)
+
+
+def _training_time(pending: list[Training], estimator: Estimator) -> str:
+    """Say how long trainings take, as far as that is known; "" where none is left."""
+    from geoframe.estimate import readable_time
+
+    times = [estimator.training_seconds(training) for training in pending]
+    known = [seconds for seconds in times if seconds is not None]
+    if not known:
+        return f"; how long on {estimator.device} is not known" if pending else ""
+    unknown = f", and {len(times) - len(known)} of unknown time" if len(known) < len(times) else ""
+    return f"; about {readable_time(sum(known))} on {estimator.device}{unknown}"

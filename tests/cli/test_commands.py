@@ -262,6 +262,7 @@ class Trained(gf.Study):
     probesets = (gf.Digits(n=1),)
     probes = (gf.RayCoverageProbe(reference=gf.ImageFolder("refs"), n_reference=1),)
     presets = {"more": {"encoders": (gf.TrainedEncoder(training(0)), gf.TrainedEncoder(training(2, epochs=1)))},
+               "many": {"encoders": tuple(gf.TrainedEncoder(training(seed)) for seed in range(20))},
                "random": {"encoders": (gf.TrainedEncoder(training(0), step="init"),)},
                "mnist": {"probesets": (gf.TorchvisionSet("MNIST", n=1),), "probes": (gf.JacobianProbe(),)}}
 """
@@ -272,19 +273,44 @@ def trained(here, monkeypatch):
     monkeypatch.setenv("GEOFRAME_CACHE", str(here / "cache"))
     monkeypatch.setenv("GEOFRAME_DATA", str(here / "nothing"))
     monkeypatch.setattr("geoframe.estimate.Estimator.seconds", lambda *_: 1.0)
+    monkeypatch.setattr("geoframe.estimate.Estimator.training_seconds", lambda _, training: 60.0 * training.epochs)
     (here / "trained.py").write_text(TRAINED)
     return here
 
 
 def test_a_dry_run_names_trainings(trained, monkeypatch):
-    result = call("run", "trained.py", "--dry-run")
-    assert "2 trainings of 2 epochs come first where not in the cache: net0, net1\n" in result.stdout
+    result = call("run", "trained.py", "--dry-run", "--device", "cpu")
+    assert (
+        "2 trainings of 2 epochs come first where not in the cache: net0, net1; about 4 min on cpu\n" in result.stdout
+    )
     assert "first where" not in call("run", "trained.py", "--dry-run", "--preset", "random").stdout
     monkeypatch.setattr(
         "geoframe.training.cache.TrainingCache.checkpoint", lambda cache, _: cache.training.seed == 0 or None
     )
-    result = call("run", "trained.py", "--dry-run", "--preset", "more")
-    assert "first where not in the cache: net0 (2 epochs, cached), net2 (1 epoch)\n" in result.stdout
+    result = call("run", "trained.py", "--dry-run", "--preset", "more", "--device", "cpu")
+    said = "first where not in the cache: net2 (1 epoch), net0 (2 epochs, cached); about 60 s on cpu\n"
+    assert said in result.stdout
+
+
+def test_a_dry_run_of_many_trainings_names_the_first_that_are_not_done(trained, monkeypatch):
+    monkeypatch.setattr(
+        "geoframe.training.cache.TrainingCache.checkpoint", lambda cache, _: cache.training.seed < 3 or None
+    )
+    monkeypatch.setattr(
+        "geoframe.estimate.Estimator.training_seconds", lambda _, training: None if training.seed == 5 else 600.0
+    )
+    line = (
+        "20 trainings of 2 epochs come first where not in the cache, which has 3 of them: "
+        "net3, net4, net5, net6, net7, net8 and 14 more; about 2.7 h on cpu, and 1 of unknown time\n"
+    )
+    assert line in call("run", "trained.py", "--dry-run", "--preset", "many", "--device", "cpu").stdout
+    monkeypatch.setattr("geoframe.estimate.Estimator.training_seconds", lambda *_: None)
+    unknown = call("run", "trained.py", "--dry-run", "--preset", "many", "--device", "cpu").stdout
+    assert "and 14 more; how long on cpu is not known\n" in unknown
+    monkeypatch.setattr("geoframe.training.cache.TrainingCache.checkpoint", lambda *_: True)
+    done = call("run", "trained.py", "--dry-run", "--preset", "many", "--device", "cpu").stdout
+    assert "which has 20 of them: net0 (cached), net1 (cached)," in done
+    assert "and 14 more\n" in done
 
 
 def test_a_dry_run_warns_of_data_that_are_not_there(trained):
