@@ -21,7 +21,7 @@ from scipy import stats
 
 Array = npt.NDArray[np.float64]
 RIDGE = 3.0  # pairs that a slope of 0 counts for
-SKEWED = 1.25  # how much an interval is widened for skewness / √n
+SKEWED = 1.75  # how much an interval is widened for skewness / √n
 NORMAL = float(stats.norm.ppf(0.975))
 
 
