@@ -64,7 +64,6 @@ from geoframe.probes.local import LocalGeometryProbe as LocalGeometryProbe
 from geoframe.probes.ratio import CIFAR_SCALES as CIFAR_SCALES
 from geoframe.probes.ratio import IMAGENET_SCALES as IMAGENET_SCALES
 from geoframe.probes.ratio import RatioProbe as RatioProbe
-from geoframe.probes.responses import CIFAR_FINE_SCALES as CIFAR_FINE_SCALES
 from geoframe.probes.responses import FINE_SCALES as FINE_SCALES
 from geoframe.probes.responses import ResponseProbe as ResponseProbe
 from geoframe.probes.trajectory import TrajectoryProbe as TrajectoryProbe

@@ -74,6 +74,13 @@ def _per_channel(spec: Any, field: Any, value: Any) -> None:
         raise BadInput(f"{type(spec).__name__}: {field.name}={value!r:.80} should be a number, or one for each channel")
 
 
+def _positive(spec: Any, field: Any, value: Any) -> None:
+    """Refuse a standard deviation that isn't positive (an attrs validator)."""
+    values = value.tolist() if hasattr(value, "tolist") else value
+    if value is not None and any(v <= 0 for v in (values if isinstance(values, tuple | list) else [values])):
+        raise BadInput(f"{type(spec).__name__}: {field.name}={value!r:.80} should be above 0")
+
+
 @attrs.frozen(kw_only=True, slots=False, eq=False)
 class Encoder(Spec):
     """How to build Φ: architecture, weights, input shape and normalisation.
@@ -94,7 +101,7 @@ class Encoder(Spec):
 
     input_shape: Shape | None = attrs.field(default=None, converter=as_shape)
     mean: PerChannel | None = attrs.field(default=None, validator=_per_channel)
-    std: PerChannel | None = attrs.field(default=None, validator=_per_channel)
+    std: PerChannel | None = attrs.field(default=None, validator=[_per_channel, _positive])
 
     @property
     def coords(self) -> dict[str, Coord]:

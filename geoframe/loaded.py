@@ -81,6 +81,8 @@ class LoadedEncoder:
         of five dimensions).
     micro_batch : int
         Images that one forward pass should hold; fixed when a cell starts.
+    memory : int
+        Cap in bytes on activations that `micro_batch` was chosen from; fixed when a cell starts.
     derivative : {"batch", "shared"}
         How Jacobian–vector products at one image are computed (see `geoframe.tuning`); fixed when a cell starts.
     bfloat16 : bool
@@ -105,6 +107,7 @@ class LoadedEncoder:
     dtype: torch.dtype = torch.float32
     layout: torch.memory_format = torch.channels_last
     micro_batch: int = 1
+    memory: int = 256 * 2**20
     derivative: Derivative = "batch"
     bfloat16: bool = False
     passes: float = 0.0

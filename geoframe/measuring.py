@@ -21,7 +21,7 @@ from geoframe.passbar import pass_bar
 from geoframe.probe import Batch, Probe
 from geoframe.probeset import Images, ProbeSet
 from geoframe.references import forget_changed
-from geoframe.settings import Settings, choose_settings, resolve_device
+from geoframe.settings import FIXED, Settings, choose_settings, resolve_device
 
 BLOCK_PASSES = 50_000  # planned for a block at most, unless it is one call: what an interruption may lose
 
@@ -59,11 +59,8 @@ def measure_block(
         Dimensions (image, …) with coordinates `image`, `image_id`, `label` and those of the probe.
     """
     check_needs(probe, encoder, images)
-    encoder.micro_batch, encoder.derivative, encoder.bfloat16 = (
-        settings.micro_batch,
-        settings.derivative,
-        settings.bfloat16,
-    )
+    for name in FIXED:
+        setattr(encoder, name, getattr(settings, name))
     with exact_numerics(), threads(settings.threads):
         probe.check_inputs(encoder, images)
         parts = [

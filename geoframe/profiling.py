@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import ClassVar
 
@@ -57,10 +58,23 @@ def profile_study(
     parts = ("profile", called, *(() if type(images) is Photos else (images.label,)))
     body = {
         "__module__": __name__,
-        "name": "-".join(re.sub(r"[^A-Za-z0-9_.+-]+", "-", part).strip("-") for part in parts),
+        "name": "-".join(map(_plain, parts)),
         "title": f"Response profile of {encoder.label} on {images.label}, relative standard error {probe.target_se:g}",
         "encoders": (encoder,) if control is None else (encoder, control),
         "probesets": (images,),
         "probes": (probe,),
     }
     return FoundStudy(type("Profile", (Profile,), body), REGISTERED)
+
+
+def _plain(text: str) -> str:
+    """Return text that can name a folder anywhere; where letters are lost, a digest keeps two names apart.
+
+    >>> _plain("vit_small_patch16_224.augreg_in1k"), _plain("my net.py:build"), _plain("фото")
+    ('vit_small_patch16_224.augreg_in1k', 'my-net.py-build', '3ec17775')
+    """
+    plain = re.sub(r"[^A-Za-z0-9_.+-]+", "-", text).strip("-")
+    if text.isascii():
+        return plain
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=4).hexdigest()
+    return "-".join(filter(None, (plain, digest)))

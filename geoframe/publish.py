@@ -38,8 +38,9 @@ class Table:
 
 @attrs.define
 class Published:
-    """What publishing gave besides the store: tables, and one line for each summary that failed."""
+    """What publishing gave besides the store: whether it was written, tables, and a line for each failed summary."""
 
+    written: bool = False
     tables: list[Table] = attrs.field(factory=list)
     problems: list[str] = attrs.field(factory=list)
 
@@ -69,6 +70,7 @@ def publish(plan: Plan, cells: CellStore, folder: RunFolder) -> Published:
         tree.to_zarr(new, mode="w", consolidated=False)
         sync_tree(new)
     folder.swap_results(new)
+    published.written = True
     return published
 
 

@@ -17,7 +17,7 @@ from geoframe.geometry.adaptive import AdaptiveSampler
 from geoframe.geometry.directions import unit_directions
 from geoframe.geometry.ratio import Array, estimate_ratio
 from geoframe.geometry.response import Directions, block_responses, even_blocks
-from geoframe.geometry.trace import NotAdjoint, Push, Sketch, sketch_range
+from geoframe.geometry.trace import NotAdjoint, NotFinite, Push, Sketch, sketch_range
 
 if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
@@ -143,7 +143,10 @@ def adaptive_estimate(
         return encoder.push_at(x, u)
 
     size = SKETCH if target < LOOSE else SKETCH // 2
-    sketch = _sketched(encoder, push, x, attrs.evolve(draw, purpose="sketch")(0, size))
+    try:
+        sketch = _sketched(encoder, push, x, attrs.evolve(draw, purpose="sketch")(0, size))
+    except NotFinite:
+        return _nothing(len(scales))
     found = AdaptiveSampler(respond, push, draw, sketch, len(scales), most).run(target)
     return Measured(
         ratio=found.ratio,
@@ -156,16 +159,21 @@ def adaptive_estimate(
     )
 
 
+def _nothing(scales: int) -> Measured:
+    """What is found at an image without derivative: nothing is valid there, as with the paper's estimator."""
+    empty = np.full(scales, np.nan)
+    return Measured(empty, empty, empty, np.zeros(scales), np.zeros(scales, dtype=np.int64), np.nan, np.nan)
+
+
 def _sketched(encoder: LoadedEncoder, push: Push, x: torch.Tensor, directions: torch.Tensor) -> Sketch:
     """Sketch the range of J; refuse an encoder whose reverse mode isn't of the same J."""
+    batch = max(1, min(PULLED, encoder.micro_batch // 4))
     try:
-        sketch = sketch_range(encoder.features, push, x, directions, max(1, min(PULLED, encoder.micro_batch // 4)))
-    except (NotAdjoint, RuntimeError) as error:
-        if isinstance(error, torch.OutOfMemoryError):
-            raise
+        sketch = sketch_range(encoder.features, push, x, directions, batch, encoder.memory)
+    except NotAdjoint as error:
         raise EncoderRefused(
             f"encoder {encoder.label!r} has no reverse-mode derivative that agrees with its forward-mode one "
-            f"({str(error).splitlines()[0]}): use estimator='paper', which needs none"
+            f"({error}): use estimator='paper', which needs none"
         ) from error
     encoder.count((PULLBACK_COST - 1) * len(sketch.pullback))
     return sketch

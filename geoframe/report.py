@@ -38,6 +38,8 @@ class Report:
         Figures written.
     interrupted : bool
         Whether the run was stopped before its end.
+    published : bool
+        Whether anything is finished, so that results were written.
     """
 
     plan: Plan
@@ -49,6 +51,7 @@ class Report:
     tables: list[Table] = attrs.field(factory=list)
     figures: list[Path] = attrs.field(factory=list)
     interrupted: bool = False
+    published: bool = False
 
     @property
     def exit_code(self) -> int:

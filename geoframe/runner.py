@@ -194,7 +194,8 @@ class Runner:
         published = publish(self.plan, self.cells, self.folder)
         self.report.tables = published.tables
         self.report.problems += published.problems
-        if self.plan.study.figures and self.folder.results.exists():
+        self.report.published = published.written
+        if self.plan.study.figures and published.written:
             self._draw()
 
     def _draw(self) -> None:

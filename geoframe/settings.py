@@ -13,6 +13,8 @@ from geoframe.loaded import LoadedEncoder
 from geoframe.memory import choose_micro_batch
 from geoframe.tuning import Derivative, tuned_batch, tuned_bfloat16, tuned_derivative
 
+FIXED = ("micro_batch", "memory", "derivative", "bfloat16")  # settings that a loaded encoder has as attributes
+
 
 @attrs.frozen(kw_only=True)
 class Settings:

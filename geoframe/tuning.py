@@ -62,12 +62,12 @@ def tuned_derivative(encoder: LoadedEncoder) -> Derivative:
     u = unit_directions(encoder.input_shape, 0, "tuning", 0, TANGENTS).to(x)
     repeated = x.expand_as(u).contiguous()
     with exact_numerics():
-        batch, exact = _timed(lambda: pushforward(network._forward, repeated, u)[1])
-        if batch < QUICK * TANGENTS:
-            return "batch"
         try:
+            batch, exact = _timed(lambda: pushforward(network._forward, repeated, u)[1])
+            if batch < QUICK * TANGENTS:
+                return "batch"
             shared, found = _timed(lambda: shared_pushforward(network._forward, x, u))
-        except Exception:  # of any kind: vmap has no rule for an operation, or the forward looks at values
+        except Exception:  # of any kind: vmap has no rule for an operation, the forward looks at values, no derivative
             return "batch"
     alike = bool((found - exact).norm() <= ALIKE * exact.norm())
     return "shared" if alike and shared < BETTER * batch else "batch"

@@ -28,7 +28,7 @@ def conclude(screen: Console, report: Report, traceback: bool) -> None:
             screen.print(summary.caption, markup=False)
     for path in report.figures:
         screen.print(f"figure   {path}", markup=False, soft_wrap=True)
-    if (report.folder / "results.zarr").exists():
+    if report.published:
         screen.print(f"results  {report.folder / 'results.zarr'}", markup=False, soft_wrap=True)
     for labels, failure in _by_cause(report):
         more = f" (and {len(labels) - 1} more)" if len(labels) > 1 else ""

@@ -78,7 +78,7 @@ def profile(ctx: click.Context, /, out: Path | None, device: str, memory: str | 
     folder = out or Path("runs") / found.study.name
     report = execute(found, plan, folder, Options(device=device, memory=cap), progress_for(screen))
     conclude(screen, report, bool(ctx.meta.get(TRACEBACK)))
-    if any(" weights" in cause or "can't download" in cause for cause in (fail.cause for _, fail in report.failures)):
+    if any("no weights of" in fail.cause or "can't download" in fail.cause for _, fail in report.failures):
         screen.print("add --random to measure the architecture with random weights", markup=False)
     ctx.exit(report.exit_code)
 
@@ -153,6 +153,8 @@ def _images(folder: str | None, count: int | None, seed: int) -> FileSet:
     from geoframe.probesets.folder import ImageFolder
     from geoframe.probesets.photos import Photos
 
+    if folder == "":
+        raise BadInput("IMAGES is empty: name a folder, or leave it out for the embedded photographs")
     probeset = Photos(n=count) if folder is None else ImageFolder(folder, n=count, seed=seed)
     probeset.files()
     return probeset

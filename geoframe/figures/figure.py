@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -111,7 +112,8 @@ def save(drawn: matplotlib.figure.Figure, path: Path) -> Path:
     from geoframe.figures.style import DPI, style
 
     partial = path.with_name(f"{path.name}.partial")
-    with style():
+    with style(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from")  # names in scripts that the font lacks
         drawn.savefig(partial, format="png", dpi=DPI, metadata={"Software": None})
     os.replace(partial, path)
     return path

@@ -66,7 +66,9 @@ class RatioProbe(Probe):
         The paper's protocol, or ours: as many directions at each scale as its standard error needs, with a control
         variate; see `geoframe.geometry.controlled`. `directions` is the most at a scale then, `jvp_directions` unused.
     target_se : float
-        Relative standard error of each ratio at which the adaptive estimator stops.
+        Relative standard error of each ratio at which the adaptive estimator stops. The error is an estimate from the
+        directions that were drawn: a strong feature that few of them reach (one in 20, say, where a response begins to
+        rise) can stay unseen by the first 16 pairs, which then say too little; a smaller target draws more.
     precision : {"float32", "ladder"}
         The paper's rule drops scales whose noise is too large in float32. A ladder measures them in float64, and, where
         that is faster, large scales in bfloat16: each scale in the cheapest precision whose error is below
@@ -141,7 +143,7 @@ class RatioProbe(Probe):
     def forward_passes(self) -> float:
         """Planned cost of one image: 17 · 2048 displacements and 256 Jacobian–vector products by default."""
         if self.estimator == "adaptive":
-            pairs = min(self.pairs, PLANNED * max(0.5, (0.02 / self.target_se) ** 2))
+            pairs = min(self.pairs, PLANNED * max(0.5, (0.02 / max(self.target_se, 1e-9)) ** 2))
             return float(len(self.scales) * 2 * pairs + 400)
         return float(len(self.scales) * self.directions + 3 * self.jvps)
 
@@ -173,9 +175,10 @@ class RatioProbe(Probe):
         found = self._estimate(fast, ladder, x, draw)
         fractions = self._noise_fractions(encoder, fast, ladder, x, u, found)
         valid = (fractions <= self.noise_limit) & np.isfinite(found.ratio) & (found.prediction > 0)
+        ratio = np.where(valid, found.ratio, np.nan)
         return {
-            "ratio": np.where(valid, found.ratio, np.nan),
-            "ratio_se": np.where(valid, np.hypot(found.ratio_se, ladder.rounding() * found.ratio), np.nan),
+            "ratio": ratio,
+            "ratio_se": np.where(valid, np.hypot(found.ratio_se, ladder.rounding() * ratio), np.nan),
             "response": found.response,
             "noise_fraction": fractions,
             "valid": valid,
@@ -190,9 +193,10 @@ class RatioProbe(Probe):
     def _fast(encoder: LoadedEncoder) -> LoadedEncoder:
         """Return the encoder as it is measured: with convolutions and normalisations fused."""
         from geoframe.fusing import fused
+        from geoframe.settings import FIXED
 
         fast = encoder.derived(fused)
-        for name in ("micro_batch", "derivative", "bfloat16"):
+        for name in FIXED:
             setattr(fast, name, getattr(encoder, name))
         return fast
 

@@ -80,6 +80,8 @@ class ImageFolder(FileSet):
 
     def folder(self) -> Path:
         """Return the folder, found."""
+        if self.root != self.root.encode("utf-8", "replace").decode("utf-8"):
+            raise BadInput(f"the name of the folder {self.root!r} isn't valid UTF-8, which results need: rename it")
         return find_folder(self.root, self.hint)
 
     def paths(self) -> list[str]:

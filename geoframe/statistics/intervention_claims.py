@@ -67,7 +67,7 @@ class InterventionClaims(Claims):
             "of the probe), with Welch's 95 % interval and p over n seeds. Published: Neural Expansion, §5.2 and "
             "appendix H.3, with λ, τ, ε and learning rate that it doesn't give; on other data and networks only the "
             f"sign is compared. {RULE}. Apart: share of epochs at which no seed of the arm overlaps with the control; "
-            "agrees: all epochs, as in appendix H.3; on the few images of presets quick and small, noise adds to overlap"
+            "agrees: all epochs, as in appendix H.3; with few images, as in quick and small, noise adds to overlap"
         )
 
     def claims(self, tree: xr.DataTree) -> Sequence[Claim]:

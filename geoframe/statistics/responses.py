@@ -47,7 +47,7 @@ class Responses:
     @property
     def images(self) -> int:
         """Number of images."""
-        return self.ratio.shape[1]
+        return int(self.ratio.shape[1])
 
     @cached_property
     def medians(self) -> Array:
@@ -135,8 +135,11 @@ def responses(ds: xr.Dataset, family: Family, probeset: str, *, replicates: int,
     kept = np.isfinite(ratio).any(axis=-1).all(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         relative = np.where(prediction > 0, spread / prediction, np.nan)
-    arrays = (values[:, kept] for values in (ratio, error, response, prediction, relative))
-    return Responses(family.epsilons, ds["scale"].values, *arrays, replicates, seed)
+    ratio, error, response, prediction, relative = (
+        values[:, kept] for values in (ratio, error, response, prediction, relative)
+    )
+    scale = ds["scale"].values
+    return Responses(family.epsilons, scale, ratio, error, response, prediction, relative, replicates, seed)
 
 
 def _log(values: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -206,6 +207,9 @@ BAD = [
     (["net.py:build", "nowhere", *SHAPE], "no folder at nowhere"),
     (["net.py:build", "net.py", *SHAPE], "net.py is a file, not a folder of images"),
     (["net.py:build", "empty", *SHAPE], "the folder empty holds no image"),
+    (["net.py:build", "", *SHAPE], "IMAGES is empty: name a folder"),
+    (["net.py:build", "photos", *SHAPE, "--std", "0"], "std=0.0 should be above 0"),
+    (["net.py:build", os.fsdecode(b"photos\xff"), *SHAPE], "isn't valid UTF-8, which results need: rename it"),
     (["net.py:build", "photos", *SHAPE, "-n", "4"], "4 asked for, but there are only 3 images in photos"),
     (["net.py:build", "broken", *SHAPE], "can't read the image broken/a.png: it is no image"),
     (["net.py:build", "deep", *SHAPE], "deep/a.png has 16 bits a channel"),
@@ -226,6 +230,24 @@ def test_bad_input_is_one_line_and_exit_code_2(here, arguments, message):
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
     assert result.stderr.startswith("geoframe: ")
+
+
+def test_results_of_another_run_are_not_shown_as_ones_own(here):
+    assert profile(*TINY, *LOOSE, "-n", "1").exit_code == 0
+    result = profile("net.py:build", "photos", "--input-shape", "3x8x8", "-n", "1", "--device", "cpu")
+    assert result.exit_code == 2
+    assert "results " not in result.stdout.replace("the results in", "")
+    assert "figure " not in result.stdout
+    assert "--random" not in result.stdout
+
+
+def test_folders_in_other_scripts_have_runs_of_their_own(here):
+    for name in ("фото", "写真"):
+        (here / "photos").rename(here / name)
+        result = profile("net.py:build", name, *TINY[2:], *LOOSE, "-n", "1")
+        assert result.exit_code == 0, result.stderr
+        (here / name).rename(here / "photos")
+    assert len(list((here / "runs").iterdir())) == 2
 
 
 def test_missing_weights_say_what_to_put_where(here, monkeypatch):

@@ -48,3 +48,18 @@ def test_an_isotropic_map_has_no_variance() -> None:
     sketch, _ = sketched(torch.nn.Flatten(), SIZE, x)
     assert sketch.mean == pytest.approx(1.0)
     assert sketch.variance == pytest.approx(0.0, abs=1e-12)
+
+
+def test_memory_bounds_the_pullbacks_at_once() -> None:
+    net, x = relu_net(), torch.rand(1, *SHAPE)
+    covectors, sizes = torch.eye(8), []
+
+    def phi(points: torch.Tensor) -> torch.Tensor:
+        sizes.append(len(points))
+        return net(points)
+
+    every = pullbacks(phi, x, covectors, batch=8)
+    assert sizes == [1, 7]
+    sizes.clear()
+    torch.testing.assert_close(pullbacks(phi, x, covectors, batch=8, memory=1), every)
+    assert sizes == [1] * 8

@@ -292,3 +292,51 @@ def test_reverse_mode_that_disagrees_is_refused_where_it_is_needed(whole: bool) 
     assert ratio(HalfFrozen(whole), probe, some_images(1))["valid"].all()
     with pytest.raises(EncoderRefused, match=r"no reverse-mode derivative .* use estimator='paper'"):
         ratio(HalfFrozen(whole), probe.evolve(estimator="adaptive"), some_images(1))
+
+
+class Coned(torch.nn.Module):
+    """Linear features and their norm, which has no derivative at a black image."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = Linear()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = self.linear(x)
+        return torch.cat([h, h.square().sum(1, keepdim=True).sqrt()], 1)
+
+
+@pytest.mark.parametrize("estimator", ["paper", "adaptive"])
+def test_an_image_without_derivative_is_not_valid_and_costs_the_others_nothing(estimator: str) -> None:
+    images = some_images(3)
+    images.pixels[1] = 0
+    ds = ratio(Coned(), gf.RatioProbe(estimator=estimator, scales=(0.1, 1.0), directions=64), images)
+    np.testing.assert_array_equal(ds["valid"], [[True, True], [False, False], [True, True]])
+    assert ds["ratio"].notnull().sum() == 4
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
+def test_features_of_other_formats_are_measured_adaptively(dtype: torch.dtype) -> None:
+    class Cast(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = relu_net()
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.net(x).to(dtype)
+
+    probe = gf.RatioProbe(estimator="adaptive", target_se=0.1, scales=(0.01, 5.0), directions=64)
+    ds = ratio(Cast(), probe, some_images(1))
+    assert bool(ds["valid"].values[0, 1])
+
+
+def test_no_derivative_at_all_prints_no_warning() -> None:
+    images = some_images(1)
+    images.pixels[:] = 0
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(SIZE, 8, bias=False), torch.nn.ReLU())
+    ds = ratio(net, gf.RatioProbe(scales=(0.1, 1.0), directions=16), images)  # warnings are errors here
+    assert not ds["valid"].any()
+
+
+def test_a_target_that_nothing_reaches_plans_the_cap() -> None:
+    assert gf.RatioProbe(estimator="adaptive", target_se=1e-300).forward_passes() <= 17 * 2048 + 400

@@ -54,7 +54,9 @@ def test_a_cut_data_set_is_refused(mnist):
 def test_missing_data_are_one_line(dataset, tmp_path, monkeypatch):
     monkeypatch.setenv("GEOFRAME_DATA", str(tmp_path))
     probeset = TorchvisionSet(dataset, n=2)
-    with pytest.raises(MissingFile, match=f"{dataset} is not at {tmp_path} in torchvision's layout .*: .*download=True"):
+    with pytest.raises(
+        MissingFile, match=f"{dataset} is not at {tmp_path} in torchvision's layout .*: .*download=True"
+    ):
         probeset.load((1, 28, 28))
     assert probeset.source_digest() is None
     assert probeset.count() == 2
