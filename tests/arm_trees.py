@@ -113,6 +113,10 @@ def labelled_tree(
         "elsewhere": (dims, np.where(known, 0.1, np.nan)),
         "reentry": (dims, np.where(known, 0.3, np.nan)),
     }
-    scores = {"train_accuracy": ("encoder", [*train, 0.1]), "test_accuracy": ("encoder", [0.97, 0.11, 0.01, 0.1])}
+    scores = {
+        "train_accuracy": ("encoder", [*train, 0.1]),
+        "test_accuracy": ("encoder", [0.97, 0.11, 0.01, 0.1]),
+        "class_counts": (("encoder", "class"), [[30, 20], [25, 25], [50, -1], [-1, -1]]),
+    }
     nodes = {"coverage": xr.Dataset(rays, {**encoders, **sets}), "training": xr.Dataset(scores, encoders)}
     return xr.DataTree.from_dict(nodes)

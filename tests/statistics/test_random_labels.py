@@ -37,7 +37,7 @@ def test_the_published_picture_agrees():
 def test_accuracies_are_reported():
     found = claims(labelled_tree())
     row = found["mlp MNIST, random10", "train accuracy"]
-    assert (row["ours [95 %]"], row["verdict"]) == ("95 %", "reported")
+    assert (row["ours [95 %]"], row["n"], row["verdict"]) == ("95 %", "50", "reported")
     assert found["mlp MNIST, random100", "test accuracy"]["ours [95 %]"] == "1 %"
 
 
