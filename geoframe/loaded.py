@@ -107,7 +107,7 @@ class LoadedEncoder:
     dtype: torch.dtype = torch.float32
     layout: torch.memory_format = torch.channels_last
     micro_batch: int = 1
-    memory: int = 256 * 2**20
+    memory: int = 512 * 2**20
     derivative: Derivative = "batch"
     bfloat16: bool = False
     passes: float = 0.0

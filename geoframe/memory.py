@@ -12,12 +12,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from geoframe.loaded import LoadedEncoder
 from geoframe.preflight import first_features
 
-MEMORY_CAP = {"cpu": 256 * 2**20, "cuda": 2 * 2**30}
+MEMORY_CAP = {"cpu": 512 * 2**20, "cuda": 2 * 2**30}
 LARGEST_BATCH = 513
 # On a CPU a batch is fastest while its activations stay in the cache (ResNet-20 for CIFAR: a quarter faster at 64
-# images than at 513), but some images are needed to keep the cores busy.
+# images than at 513), but some are needed to keep the cores busy, and to share the image that each batch starts with.
 CPU_CACHE = 24 * 2**20
-CPU_LEAST = 9
+CPU_LEAST = 17
 # input, output and one temporary of the widest layer, each of which may exist twice (layout copies)
 _COPIES = 3
 
@@ -78,8 +78,8 @@ def choose_micro_batch(encoder: LoadedEncoder, memory: int | None = None) -> tup
     ----------
     encoder : LoadedEncoder
     memory : int or None
-        Cap in bytes on activations; None takes 256 MiB on a CPU and 2 GiB on a GPU. On a CPU a batch is also
-        kept within 24 MiB, about its cache, but not below 9 images.
+        Cap in bytes on activations; None takes 512 MiB on a CPU and 2 GiB on a GPU. On a CPU a batch is also
+        kept within 24 MiB, about its cache, but not below 17 images.
 
     Returns
     -------
