@@ -13,7 +13,12 @@ RISES = -1.0  # instead of a height: a profile that rises to the end of the ladd
 
 
 def profile(height: float, images: int, rng: np.random.Generator, spread: float = 0.1, eta: np.ndarray = ETA) -> Any:
-    """Plateau, peak of the given height at η = 3, decay, for each image; 1 and decay where the height is 1."""
+    """Plateau, peak of the given height at η = 3, decay, for each image; 1 and decay where the height is 1.
+
+    A negative height is that of a peak whose decay the ladder doesn't reach.
+    """
+    if height < 0 and height != RISES:
+        return profile(-height, images, rng, spread, eta * 0.06)  # peaks at η = 50, and the ladder ends at 100
     own = np.exp(spread * rng.normal(size=(images, 1)))
     if height == RISES:
         return 1 + own * eta / 5

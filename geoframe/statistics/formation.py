@@ -13,7 +13,7 @@ from geoframe.statistics.compare import FEWEST, LEVEL
 from geoframe.statistics.courses import Course, courses
 from geoframe.statistics.peaks import interval
 from geoframe.statistics.profile import Array
-from geoframe.statistics.replicates import Replicates, replicates_of
+from geoframe.statistics.replicates import CENSORED, Replicates, replicates_of
 from geoframe.summary import stored_node
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class FormationClaims(Claims):
             "replicates say the same; a rise to the end of the ladder is no bump. Early: the first measured checkpoint "
             f"with a bump is within the first {EARLY:g} % of the steps; kept: more than {LARGELY:.0f} % of the later "
             "checkpoints show it (whole interval each). [ ]: 95 % bootstrap over images and directions, not over "
-            f"trainings, none below {FEWEST} images; censored: rises to the end of the ladder."
+            f"trainings, none below {FEWEST} images; {CENSORED}."
         )
         return " ".join(text for text in (rules, self.note) if text)
 
@@ -96,7 +96,7 @@ def _bump(found: Replicates, cell: int, *, wanted: bool) -> Claim:
     shown = found.shows_bump(cell)
     if not found.enough:
         return attrs.evolve(claim, verdict=unclear("few images"))
-    if wanted and shown is False and bool(found.shape.censored[cell]):
+    if wanted and shown is False and found.cut_off(cell):
         return attrs.evolve(claim, verdict=unclear("censored"))
     return claim if shown is None else attrs.evolve(claim, verdict=AGREES if shown == wanted else DISAGREES)
 

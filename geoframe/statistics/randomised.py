@@ -12,7 +12,7 @@ from geoframe.statistics.claim_table import AGREES, DISAGREES, INCONCLUSIVE, NOT
 from geoframe.statistics.compare import FEWEST
 from geoframe.statistics.peaks import interval
 from geoframe.statistics.profile import Array, Shape
-from geoframe.statistics.replicates import Replicates, replicates_of, shown
+from geoframe.statistics.replicates import CENSORED, Replicates, replicates_of, shown
 from geoframe.statistics.tables import number
 from geoframe.statistics.treatments import CLEAN, RANDOMISED, Treated, treated
 from geoframe.summary import stored_node
@@ -68,7 +68,7 @@ class RandomisedClaims(Claims):
             "to the end of the ladder. Agrees or disagrees where medians and 95 % of the replicates say the same; "
             "inconclusive where the clean network has no bump on the first set, or below "
             f"{100 * MEMORISED:g} % train accuracy. Test accuracy: at chance up to {CHANCE_FACTOR:g} times "
-            f"{100 * self.chance:.3g} %."
+            f"{100 * self.chance:.3g} %; {CENSORED}."
         )
         return " ".join(text for text in (rules, self.note) if text)
 
@@ -161,7 +161,7 @@ def _reference(cells: Replicates, subject: str) -> Claim:
     seen = cells.shows_bump(0)
     if not cells.enough:
         return attrs.evolve(claim, verdict=unclear("few images"))
-    if seen is False and bool(cells.shape.censored[0]):
+    if seen is False and cells.cut_off(0):
         return attrs.evolve(claim, verdict=unclear("censored"))
     return attrs.evolve(claim, verdict={True: AGREES, False: DISAGREES, None: INCONCLUSIVE}[seen])
 

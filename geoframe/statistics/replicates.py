@@ -19,6 +19,9 @@ from geoframe.statistics.tables import ALPHA
 if TYPE_CHECKING:
     import xarray as xr
 
+DECADE = 10.0
+CENSORED = "censored: rises to the end of the ladder, or peaks within a decade of it and doesn't fall to half"
+
 
 @attrs.frozen(slots=False, eq=False)
 class Replicates:
@@ -57,6 +60,11 @@ class Replicates:
     def shapes(self) -> Shape:
         """Shape of the replicates, (cell, replicate)."""
         return profile_shape(self.scale, self.draws, self.rule)
+
+    def cut_off(self, cell: int) -> bool:
+        """Whether the ladder ends too early to tell, see `CENSORED`."""
+        near = self.shape.scale[cell] > self.scale[np.isfinite(self.medians[cell])].max(initial=0.0) / DECADE
+        return bool(self.shape.censored[cell] | (self.shape.peak[cell] & ~self.shape.decays[cell] & near))
 
     def shows_bump(self, cell: int) -> bool | None:
         """Whether a cell shows the bump: in at least 95 % of the replicates, or at most 5 %; None in between."""

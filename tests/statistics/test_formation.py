@@ -36,6 +36,7 @@ def test_a_bump_that_forms_early_and_stays_agrees_on_every_set():
         ((RISES, 1.0, 1.0, 1.0, 1.0), ["agrees", "disagrees", "inconclusive: no bump", "inconclusive: no bump"]),
         ((1.0, 1.0, 1.0, 1.0, 4.0), ["agrees", "agrees", "disagrees", "inconclusive: no later one"]),
         ((1.0, 1.0, 4.0, RISES, RISES), ["agrees", "inconclusive: censored", "agrees", "disagrees"]),
+        ((1.0, 1.0, 4.0, 4.0, -4.0), ["agrees", "inconclusive: censored", "agrees", "disagrees"]),
         ((1.0, 4.0, 1.0, 1.0, 4.0), ["agrees", "agrees", "agrees", "disagrees"]),
     ],
 )
