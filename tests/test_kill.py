@@ -24,10 +24,16 @@ class Killed(gf.Study):
 """
 
 
+def heed_ctrl_c():
+    """Undo what a shell does to what it starts in the background: to ignore SIGINT."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start(folder):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "geoframe", "run", "study.py", "--out", "run", "--device", "cpu"]
-    return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, cwd=folder, env=environment, preexec_fn=heed_ctrl_c, **pipes)
 
 
 def finish(folder):

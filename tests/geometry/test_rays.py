@@ -50,12 +50,13 @@ def test_every_ray_is_that_of_the_plain_loop(batch: int, step: float, seed: int)
 
 def test_near_ties_are_decided_the_plain_way() -> None:
     """A first layer whose precomputed form is wrong by a rounding error must not decide a tie."""
-    net = torch.nn.Sequential(torch.nn.Linear(12, 2, bias=False)).requires_grad_(False)
+    net = torch.nn.Sequential(torch.nn.Linear(12, 2)).requires_grad_(False)
+    net[0].bias.fill_(8.0)  # the logits' size tells how they are rounded: they don't cancel
     net[0].weight.copy_((8 * net[0].weight).round() / 8)  # few bits: no sum is rounded, in any order
     net[0].weight[1] = net[0].weight[0]  # always a tie: the first class wins, as argmax has it
     start, direction = ((8 * t).round() / 8 for t in some_rays(20))
     plain = PlainLine(net, start, direction)
-    off = LinearFirstLine(plain, net[0].weight + torch.tensor([[0.0], [1e-7]]), torch.zeros(2), torch.nn.Identity())
+    off = LinearFirstLine(plain, net[0].weight + torch.tensor([[0.0], [1e-7]]), net[0].bias, torch.nn.Identity())
     held = torch.zeros(20, dtype=torch.int64)
     assert grid_search(off, held, steps_to(1.0, 0.125), 100).censored.all()
 

@@ -113,7 +113,7 @@ REFUSED = {
         lambda net: recipe(net("plain", mean=(0.1, 0.2))),
         "mean and std hold 2 values, but its images have 1 channel: give a value for each channel, or one for all",
     ),
-    "std": (lambda net: recipe(net("plain", std=0.0)), r"NaN or infinite values: .* normalisation \(mean, std\)"),
+    "std": (lambda net: recipe(net("plain", std=1e-45)), r"NaN or infinite values: .* normalisation \(mean, std\)"),
     "infinite": (lambda net: recipe(net("infinite")), "the untrained model returns NaN or infinite values"),
     "shape": (
         lambda net: recipe(net("plain", input_shape=(1, 9, 9)), data=gf.Digits(n=9)),

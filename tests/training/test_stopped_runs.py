@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.test_kill import heed_ctrl_c
+
 pytest.importorskip("sklearn", reason="the digits come with scikit-learn")
 ROOT = Path(__file__).parents[2]
 STUDY = """
@@ -49,6 +51,7 @@ class Place:
         }  # fmt: skip
         command = [sys.executable, "-m", "geoframe", "run", "study.py", "--out", out, "--device", "cpu"]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        options = {"preexec_fn": heed_ctrl_c} | options
         return subprocess.Popen(command, cwd=self.folder, env=environment, text=True, **pipes, **options)
 
     def finish(self, out: str = "run") -> str:
