@@ -21,12 +21,12 @@ class AttackClaims(Claims):
     """Claims of *Neural Expansion* on attacked images (fig. 5, I.3), on loss gradients and differences (fig. 10, §3.4).
 
     Rules (ours). A published range: agrees where our mean lies in it, disagrees where our 95 % interval doesn't touch
-    it, else inconclusive; only on the paper's network and data. An order: agrees where p < 0.05 with the published
-    sign, disagrees where p < 0.05 with the other, else inconclusive; Mann–Whitney U over images for misclassified
-    against correctly classified ones (on the paper's network; also on the JPEG copy of CIFAR-10), Wilcoxon's signed
-    ranks over images for gradient or attack against image differences (any data). The paper gives no figure for the
-    other lines: they stand for comparison. "gradient − random" is against Jᵀz for isotropic z, which is what J alone
-    does to any gradient.
+    it, else inconclusive, and so below ten images, which have no interval; only on the paper's network and data. An
+    order: agrees where p < 0.05 with the published sign, disagrees where p < 0.05 with the other, else inconclusive;
+    Mann–Whitney U over images for misclassified against correctly classified ones (on the paper's network; also on the
+    JPEG copy of CIFAR-10), Wilcoxon's signed ranks over images for gradient or attack against image differences (any
+    data). The paper gives no figure for the other lines: they stand for comparison. "gradient − random" is against Jᵀz
+    for isotropic z, which is what J alone does to any gradient.
 
     Attributes
     ----------
@@ -55,9 +55,9 @@ class AttackClaims(Claims):
             f"top {TOP}: squared length on the first {TOP} right singular vectors, mean over images; random: Jᵀz, z "
             "isotropic (ours). Published: Neural Expansion, I.3, fig. 10 and §3.4. Ranges: agrees if ours lies inside, "
             "disagrees if our 95 % interval (bootstrap over images) doesn't touch it, on the paper's network and data "
-            f"only. Orders (> 0, < 0): by p < {ALPHA} with that sign or the other; Mann–Whitney U, for energies "
-            'Wilcoxon. "data": the paper says nothing of this network or data; "copy": CIFAR-10 as JPEG; "ours": the '
-            "paper has no figure"
+            f"only, and from ten images on. Orders (> 0, < 0): by p < {ALPHA} with that sign or the other; Mann–Whitney "
+            'U, for energies Wilcoxon. "data": the paper says nothing of this network or data; "copy": CIFAR-10 as JPEG; "ours": '
+            "the paper has no figure"
         )
 
     def claims(self, tree: xr.DataTree) -> Sequence[Claim]:

@@ -79,14 +79,14 @@ def by_interval(low: float, high: float, threshold: float = 0.0) -> str:
 
 
 def by_range(value: float, low: float, high: float, limits: tuple[float, float]) -> str:
-    """Verdict on "ours lies in the published range": disagrees where our interval doesn't touch it.
+    """Verdict on "ours lies in the published range": disagrees where our interval doesn't touch it; none without one.
 
     >>> by_range(85, 80, 90, (84, 87)), by_range(80, 75, 84.5, (84, 87)), by_range(80, 75, 83, (84, 87))
     ('agrees', 'inconclusive', 'disagrees')
-    >>> by_range(80, float("nan"), float("nan"), (84, 87))
+    >>> by_range(85, float("nan"), float("nan"), (84, 87))
     'inconclusive'
     """
-    if limits[0] <= value <= limits[1]:
+    if limits[0] <= value <= limits[1] and np.isfinite([low, high]).all():
         return AGREES
     return DISAGREES if high < limits[0] or low > limits[1] else INCONCLUSIVE
 

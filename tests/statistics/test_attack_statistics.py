@@ -106,6 +106,7 @@ def test_few_images_decide_nothing() -> None:
     found = {c.claim: (c.verdict, c.n) for c in gf.AttackClaims().claims(attack_tree(("MNIST",), images=3))}
     assert found["cw: wrong − correct"] == ("inconclusive", 3)
     assert found["gradient − difference"] == ("inconclusive", 3)
+    assert found["gradient, top 5"] == found["difference, top 5"] == ("inconclusive", 3)  # no interval
 
 
 def test_random_baseline_and_differences_are_taken_image_by_image() -> None:
