@@ -55,9 +55,9 @@ class AttackClaims(Claims):
             f"top {TOP}: squared length on the first {TOP} right singular vectors, mean over images; random: Jᵀz, z "
             "isotropic (ours). Published: Neural Expansion, I.3, fig. 10 and §3.4. Ranges: agrees if ours lies inside, "
             "disagrees if our 95 % interval (bootstrap over images) doesn't touch it, on the paper's network and data "
-            f"only, and from ten images on. Orders (> 0, < 0): by p < {ALPHA} with that sign or the other; Mann–Whitney "
-            'U, for energies Wilcoxon. "data": the paper says nothing of this network or data; "copy": CIFAR-10 as JPEG; "ours": '
-            "the paper has no figure"
+            f"only, and from ten images on. Orders (> 0, < 0): by p < {ALPHA} with that sign or the other; "
+            'Mann–Whitney U, for energies Wilcoxon. "data": the paper says nothing of this network or data; "copy": '
+            'CIFAR-10 as JPEG; "ours": the paper has no figure'
         )
 
     def claims(self, tree: xr.DataTree) -> Sequence[Claim]:
