@@ -57,7 +57,7 @@ def training_node(names: Sequence[str], train: Sequence[float], test: Sequence[f
     return xr.Dataset(scores, {"encoder": np.array(names, dtype=object)})
 
 
-STEPS = (0, 1, 10, 100, 1000)
+STEPS = (0, 10, 100, 1000, 10000)
 
 
 def formation_tree(

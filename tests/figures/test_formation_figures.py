@@ -30,7 +30,7 @@ def test_a_panel_a_network_and_set_with_a_line_a_checkpoint():
         [a, s] for a in ("resnet18", "vgg16") for s in ("cifar16", "cifar16train")
     ]
     assert [len(curves(ax)) for ax in axes] == [len(STEPS)] * 4
-    median = tree["ratio"]["ratio"].isel(encoder=5 + 2, probeset=1).median("image")  # VGG-16 after step 10
+    median = tree["ratio"]["ratio"].isel(encoder=5 + 2, probeset=1).median("image")  # VGG-16 after step 100
     np.testing.assert_allclose(curves(axes[3])[2].get_ydata(), median)
 
 

@@ -24,7 +24,7 @@ def test_a_bump_that_forms_early_and_stays_agrees_on_every_set():
     ds = FormationClaims(replicates=200).compute(formation_tree())
     assert ds["verdict"].values.tolist() == ["agrees"] * 8
     assert {text.split(" on ")[1] for text in ds["subject"].values} == {"cifar16", "cifar16train"}
-    assert ds["value"].values[2:4].tolist() == [1.0, 100.0]  # step 10 of 1000; both later checkpoints
+    assert ds["value"].values[2:4].tolist() == [1.0, 100.0]  # step 100 of 10000; both later checkpoints
     height = ds.isel(entry=1)
     assert float(height["low"]) < 6 < float(height["high"])
 
@@ -53,8 +53,12 @@ def test_few_images_say_nothing():
 
 
 def test_steps_beyond_a_tenth_are_late():
-    assert verdicts(steps=(0, 1, 100, 500, 1000))[2] == "agrees"
-    assert verdicts(steps=(0, 1, 101, 500, 1000))[2] == "disagrees"
+    assert verdicts(steps=(0, 1, 1000, 5000, 10000))[2] == "agrees"
+    assert verdicts(steps=(0, 1, 1001, 5000, 10000))[2] == "disagrees"
+
+
+def test_short_trainings_have_no_early():
+    assert verdicts(steps=(0, 1, 10, 100, 600))[2] == "inconclusive: only 600 steps"
 
 
 def test_checkpoints_of_two_networks_are_kept_apart_and_in_order():
@@ -73,7 +77,7 @@ def test_initial_weights_alone_give_no_claims():
 
 
 def test_without_initial_weights_three_claims_are_left():
-    ds = FormationClaims(replicates=100).compute(formation_tree(steps=(1, 10, 1000), heights=(1.0, 4.0, 5.0)))
+    ds = FormationClaims(replicates=100).compute(formation_tree(steps=(1, 10, 10000), heights=(1.0, 4.0, 5.0)))
     assert ds["claim"].values.tolist() == CLAIMS[1:] * 2
 
 
