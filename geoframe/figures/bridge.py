@@ -81,7 +81,7 @@ class BridgeScatter(Figure):
         for place, ax in enumerate(axes):
             state, part = rows[place // len(outputs)]
             output = outputs[place % len(outputs)]
-            style.log_axes(ax, *limits, most=(4, 4))
+            style.log_axes(ax, *limits, most=(4, 6))
             ax.plot(limits[0], limits[0], ":", color=style.INK, linewidth=0.7, zorder=1)
             for network in range(part.sizes["encoder"]):
                 one = part.isel(encoder=network)
@@ -112,9 +112,9 @@ class BridgeForest(Figure):
     def caption(self) -> str:
         """What is drawn."""
         return (
-            "Spearman's ρ over images within networks, pooled over the networks of a state (number of images with a "
-            "peak beside each state), with 95 % bootstrap intervals over seeds and images; of permutations: the mean "
-            "and 95 % of them. η* is no news beyond local geometry where the mark given η_J is at 0."
+            "Spearman's ρ over images within networks, pooled over the networks of a state (n: images with a peak, in "
+            "networks with ten or more), with 95 % bootstrap intervals over seeds and images; of permutations: the "
+            "mean and 95 % of them. η* is no news beyond local geometry where the mark given η_J is at 0."
         )
 
     def draw(self, tree: xr.DataTree) -> dict[str, matplotlib.figure.Figure]:
@@ -145,7 +145,7 @@ class BridgeForest(Figure):
                     if drawn is not None:
                         marks[text] = drawn
             ax.set(xlim=(-1.05, 1.05), ylim=(len(states) - 0.5, -0.5), xlabel="Spearman's ρ")
-            counts = [int(ds["peaks"].sel(state=state, output=output)) for state in states]
+            counts = [int(ds["rho_n"].sel(state=state, output=output, relation="q25")) for state in states]
             names = [
                 f"{state}\nn = {n}" if ax is axes[0] else f"n = {n}" for state, n in zip(states, counts, strict=True)
             ]

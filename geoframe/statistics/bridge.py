@@ -129,9 +129,10 @@ class BridgeSummary(Summary):
         """What is compared, and the rule."""
         return (
             "Spearman ρ [95 %] of η* and distances to the boundary over images, in each network, pooled (Fisher z); "
-            "intervals draw seeds and images; η* and q25 share no directions. n: images with a peak, all networks. "
-            "Ceiling: √ of both reliabilities. η_J: distance to the linearised boundary times √d. Permuted: q25 moved "
-            "between images of one predicted class [95 % of permutations]. Beyond η_J: yes where the interval given "
+            "intervals draw seeds and images; η* and q25 share no directions. Peaks: images with one; n: those in "
+            "networks with ten or more, which alone (and their seeds) count. Ceiling: √ of both reliabilities. η_J: "
+            "distance to the linearised boundary times √d. Permuted: q25 moved between images of one predicted class "
+            "[95 % of permutations]. Beyond η_J: yes where the interval given "
             f"η_J excludes 0, no where it lies within ±{SMALL}, else inconclusive; random labels count as memorised "
             "from 80 % fit on. A peak is 1.3 times the smallest rung, and not within 10 % of the last. "
             f"{self.note}"

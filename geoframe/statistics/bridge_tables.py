@@ -33,12 +33,12 @@ def tables(label: str, ds: xr.Dataset) -> list[tuple[str, list[str], list[list[s
 
 def question(ds: xr.Dataset) -> Rows:
     """η* with q25, by itself and given η_J, and the verdict."""
-    headers = ["networks", "η* of", "n", "ρ(η*, q25)", "ceiling", "given η_J", "beyond η_J?"]
+    headers = ["networks", "η* of", "peaks", "ρ(η*, q25) (n)", "ceiling", "given η_J", "beyond η_J?"]
     rows = [
         [
             *names(cell),
             f"{int(cell['peaks'])}/{int(cell['images'])}",
-            rho(cell.sel(relation="q25")),
+            rho(cell.sel(relation="q25"), counted=True),
             number(cell["ceiling"], 2),
             rho(cell.sel(relation="q25 | η_J")),
             str(cell["verdict"].item()),
