@@ -33,7 +33,7 @@ class RandomisedClaims(Claims):
 
     A peak is comparable (ours) where the rule of `BumpRule` finds one and its height above 1 is at least half of the
     clean network's on the same images. It says something only if the randomised network has learned its training data,
-    and if the clean one shows the bump on the first probe set.
+    and if the clean one has a peak to compare with on the first probe set, in 95 % of the replicates.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class RandomisedClaims(Claims):
             f"interval over images and directions, not over trainings; none below {FEWEST} images. Comparable: a peak "
             f"of 1.3 or more, and at least {COMPARABLE:g} of the clean network's height above 1; no profile that rises "
             "to the end of the ladder. Agrees or disagrees where medians and 95 % of the replicates say the same; "
-            "inconclusive where the clean network has no bump on the first set, or below "
+            "inconclusive where the clean network doesn't surely have a peak on the first set, or below "
             f"{100 * MEMORISED:g} % train accuracy. Test accuracy: at chance up to {CHANCE_FACTOR:g} times "
             f"{100 * self.chance:.3g} %; {CENSORED}."
         )
@@ -152,7 +152,8 @@ def _excuse(first: Replicates, train: float) -> str:
         return unclear("accuracy not known")
     if train < MEMORISED:
         return _little(train)
-    return "" if bool(first.shape.bump[0]) else unclear("clean has no bump")
+    peak = shown(bool(first.shape.peak[0]), first.shapes.peak[0])
+    return "" if peak else unclear("clean has no peak")
 
 
 def _reference(cells: Replicates, subject: str) -> Claim:

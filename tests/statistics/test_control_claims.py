@@ -132,9 +132,15 @@ def test_a_network_that_learned_little_says_nothing():
     assert randomised(train=0.8)["labels, cifar16: comparable peak"] == "agrees"
 
 
-def test_without_a_clean_bump_nothing_can_be_missing():
+def test_without_a_clean_peak_nothing_can_be_missing():
     found = randomised(heights={**GROWS, "": FLAT})
-    assert found["labels, noise16: comparable peak"] == "inconclusive: clean has no bump"
+    assert found["labels, noise16: comparable peak"] == "inconclusive: clean has no peak"
+
+
+def test_a_clean_peak_is_enough_where_its_decay_is_beyond_the_ladder():
+    found = randomised(heights={**GROWS, "": (-4.0,) * 6})
+    assert found["clean, cifar16: bump"] == "inconclusive: censored"
+    assert found["labels, cifar16: comparable peak"] == "agrees"
 
 
 def test_a_test_accuracy_above_chance_disagrees():
