@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from geoframe.attacks import MINIMAL, Attack, Bounds
+from geoframe.attacks import INSTALL, MINIMAL, Attack, Bounds
 from geoframe.errors import MissingFile
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def foolbox() -> Any:
             warnings.simplefilter("ignore", DeprecationWarning)  # it imports scipy by names of old
             import foolbox as module
     except ImportError as error:
-        raise MissingFile(f"attacks need foolbox ({error}): pip install 'geoframe[attacks]'") from error
+        raise MissingFile(f"attacks need foolbox ({error}): {INSTALL}") from error
     return module
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
 
 BACKWARD = 3.0  # forward passes that a gradient counts for in plans
+INSTALL = "pip install 'geoframe[attacks]'"
 WIDE = 10.0  # half-width of the box that stands for none where an attack needs one
 Bounds = tuple[float, float] | None
 """Box that pixels stay in; None is none."""
@@ -27,9 +28,12 @@ class Attack(Spec):
 
     Everything is in raw [0, 1] pixel space, before the encoder's normalisation. *Neural Expansion* doesn't say in which
     space its ε are; this choice is ours.
+
+    `packages` names modules outside geoframe's own requirements: a run without them is refused before it trains.
     """
 
     kind: ClassVar[str] = "attack"
+    packages: ClassVar[tuple[str, ...]] = ()
 
     def perturb(self, encoder: LoadedEncoder, x: torch.Tensor, label: int, bounds: Bounds) -> torch.Tensor:
         """Return one moved image; whether its class has changed is found out by the caller.
@@ -75,6 +79,8 @@ class CarliniWagner(Attack):
     The change of variables needs a box. Without bounds it is 0.5 ± 10, and the learning rate is divided by 20, so that
     a step is as long in pixels as in [0, 1].
     """
+
+    packages: ClassVar[tuple[str, ...]] = ("foolbox",)
 
     c: float = attrs.field(default=1e-2, converter=decimal, validator=RATE)
     lr: float = attrs.field(default=1e-2, converter=decimal, validator=RATE)
@@ -123,6 +129,8 @@ class IFGSM(Attack):
     steps : int
     """
 
+    packages: ClassVar[tuple[str, ...]] = ("foolbox",)
+
     epsilon: float = attrs.field(default=0.03, converter=decimal, validator=SHARE)
     step: float = attrs.field(default=0.005, converter=decimal, validator=RATE)
     steps: int = attrs.field(default=10, validator=COUNT)
@@ -166,6 +174,8 @@ class DeepFool(Attack):
         How far beyond the boundary, as a share of the way to it.
     """
 
+    packages: ClassVar[tuple[str, ...]] = ("foolbox",)
+
     steps: int = attrs.field(default=50, validator=COUNT)
     candidates: int = attrs.field(default=10, validator=COUNT)
     overshoot: float = attrs.field(default=0.02, converter=decimal, validator=SHARE)
@@ -200,6 +210,8 @@ class DDN(Attack):
     gamma : float
         Share by which the length shrinks or grows in a step.
     """
+
+    packages: ClassVar[tuple[str, ...]] = ("foolbox",)
 
     epsilon: float = attrs.field(default=1.0, converter=decimal, validator=RATE)
     steps: int = attrs.field(default=100, validator=COUNT)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.util import find_spec
 from typing import Any
 
 import attrs
 
+from geoframe.attacks import INSTALL, Attack
 from geoframe.errors import GeoframeError
 from geoframe.plan import Cell
 from geoframe.probeset import ProbeSet
@@ -53,6 +55,14 @@ def not_found(cells: Iterable[Cell], pending: Iterable[Training]) -> list[str]:
     return list(
         dict.fromkeys(f"the data of {label!r} can't be found: {problem}" for label, problem in problems if problem)
     )
+
+
+def not_installed(cells: Iterable[Cell]) -> str:
+    """Say which package the probes' attacks need and isn't there; "" where all are."""
+    attacks = (spec for cell in cells for spec in nested(cell.probe) if isinstance(spec, Attack))
+    packages = dict.fromkeys(package for attack in attacks for package in attack.packages)
+    absent = [package for package in packages if find_spec(package) is None]
+    return f"attacks need {', '.join(absent)}, not installed here: {INSTALL}" if absent else ""
 
 
 def nested(value: Any) -> Iterator[Spec]:

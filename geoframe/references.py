@@ -6,6 +6,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 import attrs
+import numpy as np
 import torch
 
 from geoframe.class_checks import check_reference
@@ -31,10 +32,17 @@ class References:
     images : Images
     pools : dict of int to torch.Tensor
         Label to the indices of its images, ascending.
+    ids : numpy.ndarray
+        Ids of the images, as probes store them; made once, since there may be 60,000.
     """
 
     images: Images
     pools: dict[int, torch.Tensor]
+    ids: np.ndarray = attrs.field(init=False)
+
+    @ids.default
+    def _object_array(self) -> np.ndarray:
+        return np.array(self.images.ids, dtype=object)
 
     def drawn(self, label: int, n: int | None, rng: torch.Generator) -> torch.Tensor:
         """Draw n of a label's images without repetition, all where n is None or the pool is smaller; empty if none."""

@@ -12,7 +12,9 @@ import attrs
 from geoframe.agreement import outdated
 from geoframe.cells import CellStore, Failure
 from geoframe.engines.engine import BlockDone, Event, Failed, Finished, Job, Outdated, Started
+from geoframe.errors import MissingFile
 from geoframe.explain import Decision, decide, refuse_mixing
+from geoframe.foresight import not_installed
 from geoframe.loading import FoundStudy, find_study
 from geoframe.plan import Cell, Plan
 from geoframe.progress import Progress
@@ -149,6 +151,8 @@ class Runner:
 
             from geoframe.settings import device_name, resolve_device
 
+            if problem := not_installed(decision.job.cell for decision in self._missing()):
+                raise MissingFile(problem)
             self.device = resolve_device(self.options.device)
             refuse_mixing(self.report.decisions, self.device, device_name(self.device), torch.__version__)
         if said := replaced(self.folder, found.reference, self.plan):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -153,6 +154,23 @@ def test_without_foolbox_the_line_says_what_to_install(monkeypatch: pytest.Monke
         foolbox()
     with pytest.raises(gf.MissingFile, match=r"geoframe\[attacks\]"):
         gf.measure(gf.RayCoverageProbe(attack=gf.PGD()), network(), gf.TensorSet(images(1), labels=[0], name="x"))
+
+
+class Attacked(gf.Study):
+    """Rays to an attacked image."""
+
+    encoders = (network(),)
+    probesets = (gf.TensorSet(images(1), labels=[0], name="x"),)
+    probes = (gf.RayCoverageProbe(attack=gf.PGD()),)
+
+
+def test_without_foolbox_a_run_is_refused_before_anything_is_trained(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "foolbox", None)
+    with pytest.raises(gf.MissingFile, match=r"foolbox, not installed here: pip install 'geoframe\[attacks\]'"):
+        gf.run(Attacked, out=tmp_path / "out")
+    assert not (tmp_path / "out/run.json").exists()
 
 
 @pytest.mark.parametrize(

@@ -132,14 +132,14 @@ def _estimate(screen: Console, decisions: list[Decision], device: str) -> None:
 
 def _first(screen: Console, decisions: list[Decision], estimator: Estimator) -> None:
     """Print what comes before the passes: trainings, and data that aren't there yet."""
-    from geoframe.foresight import not_found, trainings, trainings_line
+    from geoframe.foresight import not_found, not_installed, trainings, trainings_line
 
     cells = [decision.job.cell for decision in decisions if not decision.job.complete]
     found = trainings(cells)
     pending = [training for training, cached in found if not cached]
     lines = [trainings_line(found) + _training_time(pending, estimator)] if found else []
-    missing = not_found(cells, pending)
-    for line in [*lines, *(f"warning: {problem}" for problem in missing)]:
+    missing = [not_installed(cells), *not_found(cells, pending)]
+    for line in [*lines, *(f"warning: {problem}" for problem in missing if problem)]:
         screen.print(line, markup=False, soft_wrap=True)
 
 

@@ -181,5 +181,4 @@ class AlignmentProbe(Probe):
         vectors[: len(chosen)] = (references.images.pixels[chosen].double() - x.cpu().double()).flatten(1)
         index = np.full(self.n_reference, -1)
         index[: len(chosen)] = chosen.numpy()
-        ids = np.array(references.images.ids, dtype=object)
-        return vectors, {"reference": index[None], "reference_id": ids}
+        return vectors, {"reference": index[None], "reference_id": references.ids}

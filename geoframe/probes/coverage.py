@@ -152,7 +152,7 @@ class RayCoverageProbe(SteppedProbe):
         references = references_for(name, self.reference, encoder)
         held = predicted(encoder, image)
         chosen, width = self._rays(references, int(held), batch.rng[0])
-        ids, others = references.images.ids, references.images.pixels[chosen]
+        ids, others = references.ids, references.images.pixels[chosen]
         check_distinct(name, image[0].cpu(), batch.ids[0], others, [ids[i] for i in chosen.tolist()])
         found = self._search(encoder, image, others.to(encoder.device), held)
         return {
@@ -163,7 +163,7 @@ class RayCoverageProbe(SteppedProbe):
             "rays": [len(chosen)],
             "predicted": held,
             "correct": held == batch.labels,
-            "reference_id": np.array(ids, dtype=object),
+            "reference_id": ids,
         }
 
     def _rays(self, references: References, held: int, rng: torch.Generator) -> tuple[torch.Tensor, int]:

@@ -97,7 +97,7 @@ class TrajectoryProbe(Probe):
             "rays": [n],
             "predicted": held,
             "correct": held == batch.labels,
-            "reference_id": np.array(references.images.ids, dtype=object),
+            "reference_id": references.ids,
         }
 
     def _logits(self, encoder: LoadedEncoder, batch: Batch, others: Any) -> np.ndarray:

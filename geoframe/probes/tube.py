@@ -135,7 +135,7 @@ class TubeProbe(SteppedProbe):
             "hop": hop,
             "test_image": ends[0],
             "reference": ends[1],
-            "reference_id": np.array(references.images.ids, dtype=object),
+            "reference_id": references.ids,
         }
 
     def _covered(self, encoder: LoadedEncoder, batch: Batch, references: References) -> Iterator[tuple[int, int]]:
