@@ -15,7 +15,7 @@ from geoframe.preflight import first_features
 MEMORY_CAP = {"cpu": 512 * 2**20, "cuda": 2 * 2**30}
 LARGEST_BATCH = 513
 # On a CPU a batch is fastest while its activations stay in the cache (ResNet-20 for CIFAR: a quarter faster at 64
-# images than at 513), but some are needed to keep the cores busy, and to share the image that each batch starts with.
+# images than at 513), but some are needed to keep the cores busy.
 CPU_CACHE = 24 * 2**20
 CPU_LEAST = 17
 # input, output and one temporary of the widest layer, each of which may exist twice (layout copies)
@@ -84,7 +84,7 @@ def choose_micro_batch(encoder: LoadedEncoder, memory: int | None = None) -> tup
     Returns
     -------
     micro_batch : int
-        At least 3 (an image and one antipodal pair), at most 513.
+        At least 3, at most 513.
     largest : int
         The same without regard to the cache.
     memory : int

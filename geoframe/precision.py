@@ -12,8 +12,9 @@ import attrs
 import numpy as np
 import torch
 
-from geoframe.geometry.pushforward import Map, squared_norms
-from geoframe.geometry.response import PairBatch
+from geoframe.geometry.pushforward import squared_norms
+from geoframe.geometry.response import Displacements
+from geoframe.numerics import with_fused_attention
 
 if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
@@ -52,29 +53,34 @@ class Ladder:
         One a scale: "bfloat16", "float32" or "float64".
     errors : dict of int to float
         By scale number: the error where it was measured, as a share of the response.
-    maps : dict of str to callable
-        Φ in each precision.
+    moves : dict of str to Displacements
+        Of the encoder at the image, in each precision.
     """
 
     precisions: list[Precision]
     errors: dict[int, float]
-    maps: dict[Precision, Map]
+    moves: dict[Precision, Displacements]
 
     def rounding(self) -> np.ndarray:
         """Relative error that bfloat16 may make at each scale, as it was measured; 0 in other precisions."""
         return np.array([self.errors[k] if name == "bfloat16" else 0.0 for k, name in enumerate(self.precisions)])
 
-    def groups(self, chosen: Sequence[int]) -> Iterator[tuple[Map, torch.dtype, list[int]]]:
-        """Split scale numbers by precision: Φ, the dtype that it takes, and the numbers."""
-        for name, phi in self.maps.items():
+    def groups(self, chosen: Sequence[int]) -> Iterator[tuple[Displacements, list[int]]]:
+        """Split scale numbers by precision."""
+        for name, moves in self.moves.items():
             members = [k for k in chosen if self.precisions[k] == name]
             if members:
-                yield phi, torch.float64 if name == "float64" else torch.float32, members
+                yield moves, members
 
 
-def single(encoder: LoadedEncoder, scales: Sequence[float]) -> Ladder:
+def single(encoder: LoadedEncoder, x: torch.Tensor, scales: Sequence[float]) -> Ladder:
     """Return the ladder of one precision, float32: the paper's rule, which drops what it doesn't resolve."""
-    return Ladder(["float32"] * len(scales), {}, {"float32": encoder.features})
+    return Ladder(["float32"] * len(scales), {}, {"float32": displacements(encoder, x)})
+
+
+def displacements(encoder: LoadedEncoder, x: torch.Tensor) -> Displacements:
+    """Displacements of an encoder's features at an image, by the fastest kernels: nothing is differentiated."""
+    return Displacements(with_fused_attention(encoder.features), x.to(encoder.dtype))
 
 
 def choose_ladder(
@@ -98,38 +104,32 @@ def choose_ladder(
     bfloat16 (where timing found it faster) is compared with float32 from the largest scale downwards, float32 with
     float64 from the smallest upwards, until the first failure and the first success: errors fall with the scale.
     """
-    ladder = single(fast, scales)
+    ladder = single(fast, x, scales)
+    usual = ladder.moves["float32"]
     if fast.bfloat16:
-        low = fast.derived(rounded)
-        ladder.maps["bfloat16"] = low.features
+        ladder.moves["bfloat16"] = low = displacements(fast.derived(rounded), x)
         for k in reversed(range(len(scales))):
-            error = relative_error(low.features, fast.features, x, u, scales[k])
+            error = relative_error(low, usual, u, scales[k])
             if not error <= MARGIN * limit:
                 break
             ladder.precisions[k], ladder.errors[k] = "bfloat16", error
     fine = encoder.double()
     if fine is not None:
-        ladder.maps["float64"] = fine.features
+        ladder.moves["float64"] = exact = displacements(fine, x)
         for k in range(len(scales)):
-            error = relative_error(fast.features, fine.features, x, u, scales[k], torch.float64)
+            error = relative_error(usual, exact, u, scales[k])
             if not error > limit:
                 break
             ladder.precisions[k], ladder.errors[k] = "float64", error * FINER
     return ladder
 
 
-def relative_error(
-    phi: Map, reference: Map, x: torch.Tensor, u: torch.Tensor, scale: float, dtype: torch.dtype = torch.float32
-) -> float:
+def relative_error(moves: Displacements, reference: Displacements, u: torch.Tensor, scale: float) -> float:
     """Error of a displacement's energy, as a share of it: noise that adds to it, or a systematic difference.
 
-    The larger of ‖error‖² and |‖Δ‖² − ‖Δ_reference‖²|, means over the pairs, over ‖Δ_reference‖². `dtype` is
-    what the reference takes.
+    The larger of ‖error‖² and |‖Δ‖² − ‖Δ_reference‖²|, means over the pairs, over ‖Δ_reference‖².
     """
-    pairs = len(u)
-    found = phi(PairBatch(x, pairs).at(u, scale)).double()
-    exact = reference(PairBatch(x.to(dtype), pairs).at(u.to(dtype), scale)).double()
-    moved, wanted = found[1:] - found[:1], exact[1:] - exact[:1]
+    moved, wanted = moves.along(u, scale).double(), reference.along(u, scale).double()
     energy = float(squared_norms(wanted).mean())
     noise = float(squared_norms(moved - wanted).mean())
     shift = abs(float(squared_norms(moved).mean()) - energy)

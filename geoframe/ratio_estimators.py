@@ -16,7 +16,7 @@ from geoframe.geometry import response
 from geoframe.geometry.adaptive import AdaptiveSampler
 from geoframe.geometry.directions import unit_directions
 from geoframe.geometry.ratio import Array, estimate_ratio
-from geoframe.geometry.response import Directions, block_responses, even_blocks
+from geoframe.geometry.response import block_responses, even_blocks
 from geoframe.geometry.trace import NotAdjoint, NotFinite, Push, Sketch, sketch_range
 
 if TYPE_CHECKING:
@@ -95,12 +95,11 @@ def paper_estimate(
     jvps: int,
 ) -> Measured:
     """The paper's: a fixed number of pairs at every scale, of which the first `jvps` predict (A.2)."""
-    block = even_blocks(pairs, (encoder.micro_batch - 1) // 2)
+    block = even_blocks(pairs, encoder.micro_batch // 2)
     jvp_block = even_blocks(jvps, max(1, encoder.micro_batch // 4))
     energies, level = np.empty((pairs, len(scales))), np.empty(len(scales))
-    for phi, dtype, members in ladder.groups(range(len(scales))):
-        chosen = [scales[k] for k in members]
-        found = response.pair_responses(phi, x.to(dtype), _in(dtype, draw), pairs, chosen, block)
+    for moves, members in ladder.groups(range(len(scales))):
+        found = response.pair_responses(moves, draw, pairs, [scales[k] for k in members], block)
         energies[:, members], level[members] = (part.numpy() for part in found)
     predictions = response.linear_predictions(encoder.pushforward, x, draw, jvps, jvp_block)
     estimate = estimate_ratio(energies, predictions.numpy())
@@ -132,9 +131,8 @@ def adaptive_estimate(
 
     def respond(u: torch.Tensor, chosen: list[int]) -> torch.Tensor:
         energies = torch.empty(len(u), len(chosen), dtype=torch.float64)
-        for phi, dtype, members in ladder.groups(chosen):
-            etas = [scales[k] for k in members]
-            found, levels = block_responses(phi, x.to(dtype), u.to(dtype), etas, encoder.micro_batch)
+        for moves, members in ladder.groups(chosen):
+            found, levels = block_responses(moves, u, [scales[k] for k in members], encoder.micro_batch)
             energies[:, [chosen.index(k) for k in members]] = found
             level[members] = levels.numpy()
         return energies
@@ -181,8 +179,4 @@ def _sketched(encoder: LoadedEncoder, push: Push, x: torch.Tensor, directions: t
 
 def first_block(encoder: LoadedEncoder, draw: ImageDirections, pairs: int) -> torch.Tensor:
     """Return the first directions, as many as go into one batch: noise is measured on them."""
-    return draw(0, even_blocks(pairs, (encoder.micro_batch - 1) // 2))
-
-
-def _in(dtype: torch.dtype, draw: ImageDirections) -> Directions:
-    return lambda start, stop: draw(start, stop).to(dtype)
+    return draw(0, even_blocks(pairs, encoder.micro_batch // 2))

@@ -7,7 +7,7 @@ import torch
 from geoframe.geometry.adaptive import AdaptiveEstimate, AdaptiveSampler
 from geoframe.geometry.directions import unit_directions
 from geoframe.geometry.pushforward import pushforward
-from geoframe.geometry.response import block_responses
+from geoframe.geometry.response import Displacements, block_responses
 from geoframe.geometry.trace import sketch_range
 from tests.networks import SHAPE
 
@@ -29,7 +29,7 @@ def sample(
 ) -> AdaptiveEstimate:
     """Run the sampler, its directions drawn with `seed`."""
     x, net = grey() if x is None else x, net.double()
-    shape = tuple(x.shape[1:])
+    shape, moves = tuple(x.shape[1:]), Displacements(net, x)
 
     def draw(start: int, stop: int) -> torch.Tensor:
         return unit_directions(shape, seed, "x", start, stop).double()
@@ -38,7 +38,7 @@ def sample(
         return pushforward(net, x.expand_as(u).contiguous(), u)[1]
 
     def respond(u: torch.Tensor, chosen: list[int]) -> torch.Tensor:
-        return block_responses(net, x, u, [scales[i] for i in chosen], rows)[0]
+        return block_responses(moves, u, [scales[i] for i in chosen], rows)[0]
 
     with torch.no_grad():
         sketch = sketch_range(net, push, x, unit_directions(shape, seed, "x", 0, k, "sketch").double(), batch=8)

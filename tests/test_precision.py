@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import geoframe as gf
+from geoframe.geometry.response import Displacements
 from geoframe.measuring import measure_block
 from geoframe.precision import Ladder, choose_ladder, relative_error, rounded
 from geoframe.settings import choose_settings
@@ -54,7 +55,8 @@ def test_the_error_counts_a_systematic_difference() -> None:
     net, x = conv_net().eval(), some_images(1, SHAPE).pixels
     u = gf.geometry.directions.unit_directions(SHAPE, 0, "x", 0, 2)
     with torch.no_grad():
-        assert relative_error(lambda y: 1.01 * net(y), net, x, u, 1.0) == pytest.approx(0.0201, rel=1e-3)
+        longer, exact = Displacements(lambda y: 1.01 * net(y), x), Displacements(net, x)
+        assert relative_error(longer, exact, u, 1.0) == pytest.approx(0.0201, rel=1e-3)
 
 
 def test_bfloat16_passes_count_and_come_back_in_float32() -> None:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import attrs
 import torch
 
-from geoframe.geometry.pushforward import Map, squared_norms
-from geoframe.geometry.response import Directions, PairBatch, blocks_of
+from geoframe.geometry.pushforward import Map
+from geoframe.geometry.response import Directions, Displacements, blocks_of, energy_and_level
 
 JointMap = Callable[[torch.Tensor], tuple[torch.Tensor, ...]]
 """(n, …) to one tensor (n, d) for each output."""
@@ -33,26 +33,24 @@ class JointResponses:
 def joint_responses(
     phi: JointMap, x: torch.Tensor, draw: Directions, pairs: int, scales: Sequence[float], block: int
 ) -> JointResponses:
-    """Measure the finite response of several outputs; parameters as in `geoframe.geometry.response.pair_responses`."""
-    batch = PairBatch(x, block)
+    """Measure the finite response of several outputs at x; see `geoframe.geometry.response.pair_responses`."""
+    widths = [output.shape[1] for output in phi(x)]
+    moves = Displacements(lambda points: torch.cat(phi(points), 1), x)
     energies, levels = [], []
     for rows, u in blocks_of(draw, pairs, block):
         count = rows.stop - rows.start
-        found = [_at_scale(phi(batch.at(u, scale)), block, count, scale) for scale in scales]
-        energies.append(torch.stack([energy for energy, _ in found], 2).cpu())
-        levels.append(torch.stack([level for _, level in found], 1).cpu())
+        found = [_by_output(*moves.ends(u, scale), widths)[..., :count] for scale in scales]
+        energy, level = torch.stack(found, 3)  # each (output, pair, scale)
+        energies.append((energy / energy.new_tensor(scales).square()).cpu())
+        levels.append(level.sum(1).cpu())
     return JointResponses(torch.cat(energies, 1), torch.stack(levels).sum(0) / pairs)
 
 
-def _at_scale(outputs: Sequence[torch.Tensor], block: int, count: int, scale: float) -> tuple[torch.Tensor, ...]:
-    """Energies (output, pair) of the first `count` pairs of a block, and their levels' sum (output,)."""
-    energies, levels = [], []
-    for output in outputs:
-        moved = squared_norms(output[1:] - output[:1]).view(2, block)[:, :count]
-        lengths = squared_norms(output)
-        energies.append(moved.mean(0) / scale**2)
-        levels.append(lengths[0] * count + lengths[1:].view(2, block)[:, :count].mean(0).sum())
-    return torch.stack(energies), torch.stack(levels)
+def _by_output(features: torch.Tensor, rest: torch.Tensor, widths: list[int]) -> torch.Tensor:
+    """Energy and level of each output and pair, means over both signs: (2, output, pair)."""
+    split = zip(torch.split(features, widths, 1), torch.split(rest, widths, 1), strict=True)
+    found = [torch.stack(energy_and_level(*ends)) for ends in split]
+    return torch.stack(found, 1).view(2, len(widths), 2, len(rest) // 2).mean(2)
 
 
 def part(phi: JointMap, place: int) -> Map:

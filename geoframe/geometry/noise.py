@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 
 from geoframe.geometry.pushforward import Map, pushforward, squared_norms
-from geoframe.geometry.response import PairBatch
+from geoframe.geometry.response import Displacements
 
 Array = npt.NDArray[np.float64]
 QUARTER = float(torch.finfo(torch.float32).eps) / 4  # features' own rounding, as a share of their length, at least
@@ -17,7 +17,9 @@ PIXEL_STEP = 1e-6  # a pixel's share of a step that float32 still resolves: 16 u
 RESOLVED = 0.25  # largest share of noise in a displacement's energy at which all of the noise shows
 
 
-def noise_against_float64(phi: Map, phi64: Map, x: torch.Tensor, u: torch.Tensor, scale: float, used: int) -> float:
+def noise_against_float64(
+    moves: Displacements, exact: Displacements, u: torch.Tensor, scale: float, used: int
+) -> float:
     """Energy of the error of float32 displacements, against the same encoder in float64.
 
     The float64 displacement is taken at the exact x ± ηu, so the error holds everything that
@@ -25,10 +27,10 @@ def noise_against_float64(phi: Map, phi64: Map, x: torch.Tensor, u: torch.Tensor
 
     Parameters
     ----------
-    phi, phi64 : callable
-        The encoder in float32 and float64.
-    x, u : torch.Tensor
-        The image (1, …) and a block of directions (pairs, …), float32, batched as when measuring.
+    moves, exact : Displacements
+        Of the encoder at the image, in float32 and in float64.
+    u : torch.Tensor
+        A block of directions (pairs, …), float32, batched as when measuring.
     scale : float
         η, raw-pixel L2.
     used : int
@@ -39,14 +41,11 @@ def noise_against_float64(phi: Map, phi64: Map, x: torch.Tensor, u: torch.Tensor
     float
         Mean of ‖error‖² over the 2·used displacements, in squared feature units.
     """
-    pairs = len(u)
-    features = phi(PairBatch(x, pairs).at(u, scale))
-    measured = (features[1:] - features[:1]).view(2, pairs, -1)[:, :used].flatten(0, 1)
-    exact64 = phi64(PairBatch(x.double(), used).at(u[:used].double(), scale))
-    return float(squared_norms(measured.double() - (exact64[1:] - exact64[:1])).mean())
+    measured = _first(moves.along(u, scale), used)
+    return float(squared_norms(measured.double() - exact.along(u[:used], scale)).mean())
 
 
-def noise_against_derivative(phi: Map, x: torch.Tensor, u: torch.Tensor, scale: float, used: int) -> float:
+def noise_against_derivative(moves: Displacements, u: torch.Tensor, scale: float, used: int) -> float:
     """Energy of what the derivative leaves unexplained of a step so small that Φ is linear over it.
 
     For encoders that can't run in float64. Rounding leaves as much at η as at a smaller step, Φ's curvature less:
@@ -55,24 +54,24 @@ def noise_against_derivative(phi: Map, x: torch.Tensor, u: torch.Tensor, scale: 
     rounding of the features themselves counts at least. The realised step (x ± hu) − x is the exact tangent. Parameters
     and result as in `noise_against_float64`.
     """
-    least = PIXEL_STEP * x[0].numel() ** 0.5
+    least = PIXEL_STEP * moves.x[0].numel() ** 0.5
     steps = [scale, *(step for step in (scale / 10, scale / 100) if step >= least)]
-    found = [_unexplained(phi, x, u, step, used) for step in steps]
-    least_noise = QUARTER**2 * float(squared_norms(phi(x)).sum())
+    found = [_unexplained(moves, u, step, used) for step in steps]
+    least_noise = QUARTER**2 * float(squared_norms(moves.at_rest(2 * len(u))[:1]).sum())
     return max(min([left for left, linear in found if left <= RESOLVED * linear], default=found[0][0]), least_noise)
 
 
-def _unexplained(phi: Map, x: torch.Tensor, u: torch.Tensor, step: float, used: int) -> tuple[float, float]:
+def _unexplained(moves: Displacements, u: torch.Tensor, step: float, used: int) -> tuple[float, float]:
     """Mean energy of a displacement that is left beside its linear prediction, and that of the prediction."""
-    pairs = len(u)
-    points = PairBatch(x, pairs).at(u, step)
-    steps = points[1:] - x
-    features = phi(points)
-    _, linear = pushforward(phi, x.expand_as(steps).contiguous(), steps)
-    left = features[1:] - features[:1] - linear
-    both = (squared_norms(v.view(2, pairs, -1)[:, :used].flatten(0, 1)).mean() for v in (left, linear))
-    energy, predicted = (float(v) for v in both)
+    moved, steps = moves.along(u, step), moves.points(u, step) - moves.x
+    _, linear = pushforward(moves.phi, moves.x.expand_as(steps).contiguous(), steps)
+    energy, predicted = (float(squared_norms(_first(v, used)).mean()) for v in (moved - linear, linear))
     return energy, predicted
+
+
+def _first(rows: torch.Tensor, used: int) -> torch.Tensor:
+    """Rows of the first pairs, both signs, of (2·pairs, d)."""
+    return rows.view(2, len(rows) // 2, -1)[:, :used].flatten(0, 1)
 
 
 def noise_fractions(

@@ -33,50 +33,76 @@ def blocks_of(draw: Directions, total: int, size: int) -> Iterator[tuple[slice, 
         yield slice(start, stop), block
 
 
-def _layout(x: torch.Tensor) -> torch.memory_format:
+def layout(x: torch.Tensor) -> torch.memory_format:
+    """Memory format in which batches of such images are computed fastest."""
     return torch.channels_last if x.ndim == 4 else torch.contiguous_format
 
 
-class PairBatch:
-    """Batch [x, x + ηu₁…, x − ηu₁…], with one buffer for all scales and blocks.
+class Displacements:
+    """Φ(x ± v) − Φ(x) of one encoder at one image, in batches [x + v₁…, x − v₁…].
 
-    Φ(x) is computed in the same batch as Φ(x ± ηu), since batches differ in their last bits.
-    """
-
-    def __init__(self, x: torch.Tensor, pairs: int) -> None:
-        self.x, self.pairs = x, pairs
-        shape = (1 + 2 * pairs, *x.shape[1:])
-        self.buffer = torch.empty(shape, dtype=x.dtype, device=x.device, memory_format=_layout(x))
-        self.buffer[0] = x[0]
-
-    def at(self, u: torch.Tensor, scale: float) -> torch.Tensor:
-        """Fill the buffer for directions u (pairs, …) at one scale η."""
-        torch.add(self.x, u, alpha=scale, out=self.buffer[1 : 1 + self.pairs])
-        torch.sub(self.x, u, alpha=scale, out=self.buffer[1 + self.pairs :])
-        return self.buffer
-
-
-def displacements(phi: Map, batch: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return Φ(x ± ηu) − Φ(x), (2·pairs, d), and ‖Φ‖² of every row of the batch."""
-    features = phi(batch)
-    return features[1:] - features[:1], squared_norms(features)
-
-
-def pair_responses(
-    phi: Map, x: torch.Tensor, draw: Directions, pairs: int, scales: Sequence[float], block: int
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Measure the finite response along antipodal pairs, all scales with the same directions.
+    Φ(x) is computed once for each size of a batch, in a batch of that size that holds x throughout: the last bits of a
+    row depend on how many rows there are and on its place among them, and on nothing else where rows don't mix.
 
     Parameters
     ----------
     phi : callable
         Encoder, (n, …) to (n, d).
     x : torch.Tensor
-        The image, (1, …), raw pixels.
+        The image, (1, …), raw pixels; directions are taken to its precision.
+    """
+
+    def __init__(self, phi: Map, x: torch.Tensor) -> None:
+        self.phi, self.x = phi, x
+        self._at_rest: dict[int, torch.Tensor] = {}
+        self._buffer = x.new_empty(0)
+
+    def points(self, u: torch.Tensor, scale: float = 1.0) -> torch.Tensor:
+        """Return x ± ηu, (2n, …), for u (n, …); in a buffer that the next call fills again."""
+        rows = 2 * len(u)
+        if len(self._buffer) != rows:
+            self._buffer = self._repeated(rows)
+        torch.add(self.x, u.to(self.x), alpha=scale, out=self._buffer[: len(u)])
+        torch.sub(self.x, u.to(self.x), alpha=scale, out=self._buffer[len(u) :])
+        return self._buffer
+
+    def at_rest(self, rows: int) -> torch.Tensor:
+        """Return Φ(x), (rows, d), as it comes out of a batch of so many rows."""
+        if rows not in self._at_rest:
+            self._at_rest[rows] = self.phi(self._repeated(rows))
+        return self._at_rest[rows]
+
+    def ends(self, u: torch.Tensor, scale: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return Φ(x ± ηu) and Φ(x), row by row, both (2n, d)."""
+        return self.phi(self.points(u, scale)), self.at_rest(2 * len(u))
+
+    def along(self, u: torch.Tensor, scale: float = 1.0) -> torch.Tensor:
+        """Return Φ(x ± ηu) − Φ(x), (2n, d)."""
+        features, rest = self.ends(u, scale)
+        return features - rest
+
+    def _repeated(self, rows: int) -> torch.Tensor:
+        return self.x.expand(rows, *self.x.shape[1:]).clone(memory_format=layout(self.x))
+
+
+def energy_and_level(features: torch.Tensor, rest: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return ‖Φ(x ± ηu) − Φ(x)‖² and ‖Φ(x ± ηu)‖² + ‖Φ(x)‖² of each row, (2n,), float64."""
+    return squared_norms(features - rest), squared_norms(features) + squared_norms(rest)
+
+
+def pair_responses(
+    moves: Displacements, draw: Directions, pairs: int, scales: Sequence[float], block: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Measure the finite response along antipodal pairs, all scales with the same directions.
+
+    Parameters
+    ----------
+    moves : Displacements
+        Of the encoder at the image.
     draw : callable
-        `draw(start, stop)` gives unit directions start…stop−1, (stop − start, …), on x's device.
+        `draw(start, stop)` gives unit directions start…stop−1, (stop − start, …), on the image's device.
     pairs, block : int
-        Number of base directions, and how many go into one batch of 1 + 2·block rows.
+        Number of base directions, and how many go into one batch of 2·block rows.
     scales : sequence of float
         Perturbation sizes η, raw-pixel L2.
 
@@ -87,54 +113,52 @@ def pair_responses(
     level : torch.Tensor
         Mean of ‖Φ(x)‖² + ‖Φ(x ± ηu)‖² over the pairs, (scale,), float64: what rounding is relative to.
     """
-    batch = PairBatch(x, block)
     response, level = [], []
     for rows, u in blocks_of(draw, pairs, block):
         count = rows.stop - rows.start
-        energies, norms = [], []
+        energies, levels = [], []
         for scale in scales:
-            moved, squares = displacements(phi, batch.at(u, scale))
-            both = squared_norms(moved).view(2, block)[:, :count]
-            energies.append(both.mean(0) / scale**2)
-            norms.append(squares[0] * count + squares[1:].view(2, block)[:, :count].mean(0).sum())
+            energy, squares = (
+                part.view(2, block)[:, :count].mean(0) for part in energy_and_level(*moves.ends(u, scale))
+            )
+            energies.append(energy / scale**2)
+            levels.append(squares.sum())
         response.append(torch.stack(energies, 1).cpu())
-        level.append(torch.stack(norms).cpu())
+        level.append(torch.stack(levels).cpu())
     return torch.cat(response), torch.stack(level).sum(0) / pairs
 
 
 def block_responses(
-    phi: Map, x: torch.Tensor, u: torch.Tensor, scales: Sequence[float], rows: int
+    moves: Displacements, u: torch.Tensor, scales: Sequence[float], rows: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Measure the finite response along one block of pairs at several scales, which share batches.
 
     Parameters
     ----------
-    phi, x
-        As in `pair_responses`.
+    moves : Displacements
+        Of the encoder at the image.
     u : torch.Tensor
         Unit directions (pair, …).
     scales : sequence of float
     rows : int
-        Images in a batch: 1 + 2 · pairs · scales of them, so 3 at least.
+        Images in a batch: 2 · pairs · scales of them, so 2 at least.
 
     Returns
     -------
     response, level : torch.Tensor
         (pair, scale) and (scale,), float64, on the CPU: see `pair_responses`.
     """
-    size = even_blocks(len(u), (rows - 1) // 2)
-    together = max(1, (rows - 1) // (2 * size))
+    size = even_blocks(len(u), rows // 2)
+    together = max(1, rows // (2 * size))
     energies, levels = [], []
     for part in torch.split(u, size):
         found = []
         for start in range(0, len(scales), together):
-            steps = u.new_tensor(scales[start : start + together]).view(-1, 1, *[1] * (u.ndim - 1))
-            moves = (steps * part).flatten(0, 1)
-            batch = torch.cat([x, x + moves, x - moves]).contiguous(memory_format=_layout(x))
-            moved, squares = displacements(phi, batch)
+            steps = u.new_tensor(scales[start : start + together])
+            ends = moves.ends((steps.view(-1, 1, *[1] * (u.ndim - 1)) * part).flatten(0, 1))
             shape = (2, len(steps), len(part))
-            energy = squared_norms(moved).view(shape).mean(0).T / steps.flatten().square()
-            found.append(torch.stack([energy, squares[0] + squares[1:].view(shape).mean(0).T]))
+            energy, squares = (values.view(shape).mean(0).T for values in energy_and_level(*ends))
+            found.append(torch.stack([energy / steps.square(), squares]))
         energy, level = torch.cat(found, 2)
         energies.append(energy.cpu())
         levels.append(level.cpu())
@@ -158,9 +182,9 @@ def linear_predictions(push: Push, x: torch.Tensor, draw: Directions, count: int
     torch.Tensor
         (count,), float64, on the CPU.
     """
-    base = x.expand(block, *x.shape[1:]).contiguous(memory_format=_layout(x))
+    base = x.expand(block, *x.shape[1:]).contiguous(memory_format=layout(x))
     found = []
     for rows, u in blocks_of(draw, count, block):
-        _, tangent = push(base, u.contiguous(memory_format=_layout(x)))
+        _, tangent = push(base, u.contiguous(memory_format=layout(x)))
         found.append(squared_norms(tangent)[: rows.stop - rows.start].cpu())
     return torch.cat(found)

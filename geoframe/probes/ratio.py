@@ -85,7 +85,7 @@ class RatioProbe(Probe):
     sit on a kink of Φ, where the prediction isn't the limit of the response.
     """
 
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     images_per_call: ClassVar[int | None] = 1
     images_per_block: ClassVar[int] = 2
     outputs: ClassVar[Mapping[str, Output]] = {
@@ -208,7 +208,7 @@ class RatioProbe(Probe):
 
             fast = fast.derived(compiled)
         if self.precision == "float32":
-            return precision.single(fast, self.scales)
+            return precision.single(fast, x, self.scales)
         limit = self.noise_limit if self.estimator == "paper" else min(self.noise_limit, self.target_se / 4)
         return precision.choose_ladder(encoder, fast, x, u, self.scales, limit)
 
@@ -232,13 +232,16 @@ class RatioProbe(Probe):
         import numpy as np
 
         from geoframe.geometry import noise
+        from geoframe.geometry.response import Displacements
 
-        used, fine = min(NOISE_PAIRS, len(u)), encoder.double()
+        used, fine, moves = min(NOISE_PAIRS, len(u)), encoder.double(), ladder.moves["float32"]
+        exact = None if fine is None else Displacements(fine.features, x.to(fine.dtype))
+        plain = Displacements(fast.features, x)  # with derivatives
 
         def meter(scale: float) -> float:
-            if fine is None:
-                return noise.noise_against_derivative(fast.features, x, u, scale, used)
-            return noise.noise_against_float64(fast.features, fine.features, x, u, scale, used)
+            if exact is None:
+                return noise.noise_against_derivative(plain, u, scale, used)
+            return noise.noise_against_float64(moves, exact, u, scale, used)
 
         fractions = np.array([ladder.errors.get(k, np.nan) for k in range(len(self.scales))])
         rest = [k for k in range(len(self.scales)) if k not in ladder.errors]

@@ -63,7 +63,7 @@ class ResponseProbe(Probe):
     them. Noise is measured as `RatioProbe` does; the margin's is carried along relative to the logits.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     needs: ClassVar[frozenset[str] | set[str]] = frozenset({"logits"})
     images_per_call: ClassVar[int | None] = 1
     images_per_block: ClassVar[int] = 8
@@ -117,7 +117,7 @@ class ResponseProbe(Probe):
         x, held = batch.images, predicted(encoder, batch.images)
         phi = _outputs(encoder.derived(fused), encoder, int(held))
         draw = ImageDirections(encoder, self.seed, batch.ids[0])
-        block = even_blocks(self.pairs, (encoder.micro_batch - 1) // 2)
+        block = even_blocks(self.pairs, encoder.micro_batch // 2)
         found = joint_responses(phi, x, draw, self.pairs, self.scales, block)
         fractions = self._noise(encoder, phi, x, draw(0, min(NOISE_PAIRS, self.pairs)), found, int(held))
         energy = found.energy.numpy()
@@ -147,14 +147,20 @@ class ResponseProbe(Probe):
         from geoframe.classifier import fine_classifier
         from geoframe.geometry import noise
         from geoframe.geometry.joint import part
+        from geoframe.geometry.response import Displacements
 
         fine = fine_classifier(encoder)
-        exact = None if fine is encoder else _outputs(fine, fine, held)
+        moves = [Displacements(part(phi, k), x) for k in range(len(OUTPUTS))]
+        exact = (
+            []
+            if fine is encoder
+            else [Displacements(part(_outputs(fine, fine, held), k), x.double()) for k in range(len(OUTPUTS))]
+        )
 
         def meter(place: int, scale: float) -> float:
-            if exact is None:
-                return noise.noise_against_derivative(part(phi, place), x, u, scale, len(u))
-            return noise.noise_against_float64(part(phi, place), part(exact, place), x, u, scale, len(u))
+            if not exact:
+                return noise.noise_against_derivative(moves[place], u, scale, len(u))
+            return noise.noise_against_float64(moves[place], exact[place], u, scale, len(u))
 
         energy = found.energy.mean(1).numpy() * np.square(self.scales)
         level = found.level.numpy().copy()

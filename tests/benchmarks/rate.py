@@ -18,7 +18,8 @@ from rich.table import Table
 from geoframe.fusing import fused
 from geoframe.geometry.response import even_blocks, pair_responses
 from geoframe.loaded import LoadedEncoder
-from geoframe.numerics import exact_numerics
+from geoframe.numerics import exact_numerics, with_fused_attention
+from geoframe.precision import displacements
 from geoframe.process import share_cores
 from geoframe.ratio_estimators import ImageDirections
 from geoframe.settings import choose_settings
@@ -29,18 +30,19 @@ PAIRS = 16
 
 def bare(encoder: LoadedEncoder, batches: int) -> float:
     """Images a second."""
+    features = with_fused_attention(encoder.features)
     images = torch.rand(encoder.micro_batch, *encoder.input_shape).contiguous(memory_format=encoder.layout)
     begin = time.perf_counter()
     for _ in range(batches):
-        encoder.features(images)
+        features(images)
     return batches * len(images) / (time.perf_counter() - begin)
 
 
 def inside(encoder: LoadedEncoder, x: torch.Tensor, scales: tuple[float, ...]) -> float:
     """Images a second of the numerator: directions drawn, images moved, energies taken; the image itself included."""
-    draw, block = ImageDirections(encoder, 0, "rate"), even_blocks(PAIRS, (encoder.micro_batch - 1) // 2)
+    draw, block = ImageDirections(encoder, 0, "rate"), even_blocks(PAIRS, encoder.micro_batch // 2)
     begin, before = time.perf_counter(), encoder.passes
-    pair_responses(encoder.features, x, draw, PAIRS, scales, block)
+    pair_responses(displacements(encoder, x), draw, PAIRS, scales, block)
     return (encoder.passes - before) / (time.perf_counter() - begin)
 
 

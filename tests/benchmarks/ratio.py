@@ -34,6 +34,7 @@ from geoframe.process import share_cores
 from geoframe.settings import choose_settings
 
 BATCH = 32
+PER_JVP = 8  # directions a Jacobian–vector product, as in the protocol: else the errors are of another kind
 NAMES = ("efficientnet_lite0", "resnet20", "vit_tiny")
 
 
@@ -86,7 +87,7 @@ def measured(name: str, method: str, directions: int, target: float) -> dict[str
     spec, images, scales = subject(name)
     encoder = spec.load("cpu")
     data = images.load(encoder.input_shape)
-    probe = gf.RatioProbe(scales=scales, directions=directions)
+    probe = gf.RatioProbe(scales=scales, directions=directions, jvp_directions=directions // PER_JVP)
     if method in ("adaptive", "ladder"):
         ladder = "ladder" if method == "ladder" else "float32"
         probe = probe.evolve(estimator="adaptive", target_se=target, precision=ladder)

@@ -8,7 +8,7 @@ import torch
 
 from geoframe.geometry.adaptive import BLOCK, PILOT
 from geoframe.geometry.directions import unit_directions
-from geoframe.geometry.response import block_responses, pair_responses
+from geoframe.geometry.response import Displacements, block_responses, pair_responses
 from tests.adaptive import sample
 from tests.networks import SHAPE, SIZE, Linear, Square, relu_net
 
@@ -61,7 +61,7 @@ def test_blocks_of_several_scales_are_the_same_responses(rows: int) -> None:
     net, x = relu_net().double(), torch.rand(1, *SHAPE, dtype=torch.float64)
     u, scales = unit_directions(SHAPE, 0, "x", 0, 6).double(), [0.1, 1.0, 2.0]
     with torch.no_grad():
-        have = block_responses(net, x, u, scales, rows)
-        want = pair_responses(net, x, lambda start, stop: u[start:stop], 6, scales, block=6)
+        have = block_responses(Displacements(net, x), u, scales, rows)
+        want = pair_responses(Displacements(net, x), lambda start, stop: u[start:stop], 6, scales, block=6)
     for one, two in zip(have, want, strict=True):
         torch.testing.assert_close(one, two)

@@ -10,7 +10,7 @@ import torch
 
 import geoframe as gf
 from geoframe.geometry.adaptive import AdaptiveEstimate, AdaptiveSampler
-from geoframe.geometry.response import pair_responses
+from geoframe.geometry.response import Displacements, pair_responses
 from geoframe.geometry.trace import _sketch
 from geoframe.models.cifar import resnet20
 from tests.adaptive import grey, sample
@@ -25,11 +25,12 @@ def brute_force(net: torch.nn.Module, x: torch.Tensor, scales: list[float], pair
     size, generator = x[0].numel(), torch.Generator().manual_seed(5)
     jacobian = torch.autograd.functional.jacobian(net, x).reshape(-1, size)
     mean, controls, responses = float(jacobian.square().sum()) / size, [], []
+    moves = Displacements(net, x)
     with torch.no_grad():
         for _ in range(pairs // 10_000):
             u = torch.randn(10_000, *x.shape[1:], generator=generator, dtype=torch.float64)
             u /= u.flatten(1).norm(dim=1).view(-1, 1, 1, 1)
-            responses.append(pair_responses(net, x, lambda i, j, u=u: u[i:j], len(u), scales, block=500)[0].numpy())
+            responses.append(pair_responses(moves, lambda i, j, u=u: u[i:j], len(u), scales, block=500)[0].numpy())
             controls.append((u.flatten(1) @ jacobian.T).square().sum(1).numpy())
     response, control = np.concatenate(responses), np.concatenate(controls)
     slope = [np.cov(control, response[:, k])[0, 1] / control.var() for k in range(len(scales))]

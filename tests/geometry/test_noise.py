@@ -13,6 +13,7 @@ from geoframe.geometry.noise import (
     noise_against_float64,
     noise_fractions,
 )
+from geoframe.geometry.response import Displacements as at
 from tests.networks import SHAPE, SIZE, Linear, relu_net
 
 QUANTUM = 2.0**-10
@@ -37,28 +38,29 @@ def setting() -> tuple[torch.nn.Module, torch.nn.Module, torch.Tensor, torch.Ten
 @pytest.mark.parametrize("scale", [0.01, 1.0])
 def test_noise_of_a_known_grid_is_measured(scale: float) -> None:
     coarse, fine, x, u = setting()
-    found = noise_against_float64(quantised(coarse), fine, x, u, scale, used=3)
+    found = noise_against_float64(at(quantised(coarse), x), at(fine, x.double()), u, scale, used=3)
     assert found == pytest.approx(2 * 400 * QUANTUM**2 / 12, rel=0.25)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 0.01, 1.0])
 def test_without_float64_the_derivative_tells_the_same(scale: float) -> None:
     coarse, _, x, u = setting()
-    found = noise_against_derivative(quantised(coarse), x, u, scale, used=4)
+    found = noise_against_derivative(at(quantised(coarse), x), u, scale, used=4)
     assert found == pytest.approx(2 * 400 * QUANTUM**2 / 12, rel=0.25)
 
 
 def test_curvature_is_not_taken_for_noise() -> None:
     """sin(300 x) is far from linear at η = 0.1, and still resolved to six digits."""
     _, _, x, u = setting()
-    found = noise_against_derivative(lambda z: (300 * z.flatten(1)).sin(), x, u, 0.1, used=4)
-    exact = noise_against_float64(*[lambda z: (300 * z.flatten(1)).sin()] * 2, x, u, 0.1, used=4)
+    wave = at(lambda z: (300 * z.flatten(1)).sin(), x)
+    found = noise_against_derivative(wave, u, 0.1, used=4)
+    exact = noise_against_float64(wave, at(wave.phi, x.double()), u, 0.1, used=4)
     assert exact / 3 < found < 0.01 * SIZE
 
 
 def test_coarse_features_are_not_taken_for_exact_at_a_step_below_their_grid() -> None:
     coarse, _, x, u = setting()
-    found = noise_against_derivative(quantised(coarse), x, u, 1e-4, used=4)
+    found = noise_against_derivative(at(quantised(coarse), x), u, 1e-4, used=4)
     energy = float((quantised(coarse)(x + 1e-4 * u) - quantised(coarse)(x)).square().sum(1).mean())
     assert found > 0.5 * energy
 
@@ -67,7 +69,7 @@ def test_rounding_of_the_input_counts_as_noise() -> None:
     coarse, fine, x, u = setting()
     tiny = 1e-7
     energy = tiny**2 * float((fine(u.double()) - fine(torch.zeros_like(u).double())).square().sum(1).mean())
-    assert noise_against_float64(coarse, fine, x, u, tiny, used=4) > 0.02 * energy
+    assert noise_against_float64(at(coarse, x), at(fine, x.double()), u, tiny, used=4) > 0.02 * energy
 
 
 def test_noise_is_measured_until_it_is_negligible_then_carried_along() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from geoframe.geometry.directions import unit_directions
 from geoframe.geometry.pushforward import pushforward
-from geoframe.geometry.response import blocks_of, even_blocks, linear_predictions, pair_responses
+from geoframe.geometry.response import Displacements, blocks_of, even_blocks, linear_predictions, pair_responses
 from tests.networks import SHAPE, relu_net
 
 SCALES = (0.01, 1.0, 30.0)
@@ -40,7 +40,7 @@ def test_blocks_have_one_shape_and_lose_nothing(total: int, size: int) -> None:
 @given(block=st.integers(1, 9))
 def test_responses_are_those_of_a_plain_loop_whatever_the_block(block: int) -> None:
     phi, x = relu_net().double().requires_grad_(False), torch.rand(1, *SHAPE, dtype=torch.float64)
-    response, level = pair_responses(phi, x, draw, 7, SCALES, block)
+    response, level = pair_responses(Displacements(phi, x), draw, 7, SCALES, block)
     for row, u in enumerate(draw(0, 7)):
         for column, scale in enumerate(SCALES):
             moves = [(phi(x + sign * scale * u) - phi(x)).square().sum() for sign in (1, -1)]
@@ -55,3 +55,21 @@ def test_predictions_are_those_of_the_full_jacobian_whatever_the_block(block: in
     jacobian = torch.autograd.functional.jacobian(lambda t: phi(t)[0], x).flatten(1)
     found = linear_predictions(lambda a, b: pushforward(phi, a, b), x, draw, 5, block)
     torch.testing.assert_close(found, (draw(0, 5).flatten(1) @ jacobian.T).square().sum(1), rtol=1e-9, atol=0)
+
+
+def test_the_image_itself_is_passed_once_for_each_size_of_a_batch() -> None:
+    phi, x, sizes = relu_net().requires_grad_(False), torch.rand(1, *SHAPE), []
+
+    def counted(points: torch.Tensor) -> torch.Tensor:
+        sizes.append(len(points))
+        return phi(points)
+
+    moves = Displacements(counted, x)
+    pair_responses(moves, lambda start, stop: draw(start, stop).float(), 8, SCALES, 4)
+    pair_responses(moves, lambda start, stop: draw(start, stop).float(), 3, SCALES, 3)
+    assert sizes == [8] * (1 + 2 * len(SCALES)) + [6] * (1 + len(SCALES))
+
+
+def test_where_nothing_moves_the_displacement_is_exactly_zero() -> None:
+    moves = Displacements(relu_net().requires_grad_(False), torch.rand(1, *SHAPE))
+    assert not moves.along(torch.zeros(5, *SHAPE)).any()

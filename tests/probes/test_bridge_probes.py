@@ -11,7 +11,7 @@ import torch
 import geoframe as gf
 from geoframe.geometry.directions import unit_directions
 from geoframe.geometry.joint import joint_responses
-from geoframe.geometry.response import pair_responses
+from geoframe.geometry.response import Displacements, pair_responses
 from geoframe.probes.responses import OUTPUTS
 from geoframe.testing import check_probe, tiny_encoder, tiny_images
 from tests.networks import SHAPE, SIZE, relu_net
@@ -74,7 +74,8 @@ def test_joint_responses_are_those_of_each_map_by_itself(block: int) -> None:
 
     found = joint_responses(both, x, draw, 5, (0.1, 2.0), block)
     for place in range(2):
-        energy, level = pair_responses(lambda v, k=place: both(v)[k], x, draw, 5, (0.1, 2.0), block)
+        moves = Displacements(lambda v, k=place: both(v)[k], x)
+        energy, level = pair_responses(moves, draw, 5, (0.1, 2.0), block)
         torch.testing.assert_close(found.energy[place], energy)
         torch.testing.assert_close(found.level[place], level)
 

@@ -117,6 +117,34 @@ def test_scales_and_directions_are_shared_not_redrawn() -> None:
     np.testing.assert_array_equal(one["ratio"].sel(scale=1.0), two["ratio"].sel(scale=1.0))
 
 
+class Attends(torch.nn.Module):
+    """One head of attention over pixels, which remembers whether it might have run as one kernel."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.inner, self.fused = torch.nn.Linear(1, 48), set[bool]()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.fused.add(torch.backends.cuda.flash_sdp_enabled())  # of all devices, whatever it is called
+        q, k, v = self.inner(x.flatten(1)[:, None, :, None]).chunk(3, -1)
+        return torch.nn.functional.scaled_dot_product_attention(q, 3 * k, v).mean((1, 2))
+
+
+@pytest.mark.parametrize("estimator", ["paper", "adaptive"])
+def test_attention_runs_fused_where_nothing_is_differentiated(estimator: str) -> None:
+    images, scales = some_images(1), (0.1, 1.0, 10.0)
+    probe = RatioProbe(scales=scales, directions=32, jvp_directions=16, estimator=estimator, target_se=1e-6)
+    network = Attends()
+    found = ratio(network, probe, images)
+    assert network.fused == {True, False}
+    base = list(unit_directions(SHAPE, 0, images.ids[0], 0, 16).double())
+    ratios, errors = plain_ratio(Attends().double().requires_grad_(False), images.pixels[0].double(), base, list(scales), 16)
+    if estimator == "paper":
+        np.testing.assert_allclose(found["ratio"].values[0], ratios, rtol=1e-3)
+    assert (abs(found["ratio"].values[0] - ratios) < 4 * np.hypot(found["ratio_se"].values[0], errors)).all()
+
+
 class Grid(torch.nn.Module):
     """A linear map whose value, but not whose derivative, is rounded to a grid in float32."""
 
