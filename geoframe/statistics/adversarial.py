@@ -54,10 +54,6 @@ class AdversarialClaims(Claims):
     replicates: int = 1000
     seed: int = 0
 
-    def default_name(self) -> str:
-        """Return the node's name: adversarial-claims."""
-        return "adversarial-claims"
-
     @property
     def caption(self) -> str:
         """The rules of the verdicts."""

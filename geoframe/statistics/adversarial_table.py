@@ -111,10 +111,6 @@ class AdversarialSummary(Summary):
     replicates: int = 1000
     seed: int = 0
 
-    def default_name(self) -> str:
-        """Return the node's name: adversarial-summary."""
-        return "adversarial-summary"
-
     @property
     def caption(self) -> str:
         """Units, and what is what."""

@@ -43,10 +43,6 @@ class AttackClaims(Claims):
     differences: str = "alignment-difference"
     moves: tuple[str, ...] = attrs.field(default=("alignment-pgd",), converter=as_names)
 
-    def default_name(self) -> str:
-        """Return the node's name."""
-        return "attack-claims"
-
     @property
     def caption(self) -> str:
         """The rules."""

@@ -135,10 +135,6 @@ class AttackSummary(Summary):
     nodes: tuple[str, ...] = attrs.field(default=NODES, converter=as_names)
     clean: str = "coverage"
 
-    def default_name(self) -> str:
-        """Return the node's name."""
-        return "attack-summary"
-
     @property
     def caption(self) -> str:
         """What the columns are."""

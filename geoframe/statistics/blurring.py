@@ -44,10 +44,6 @@ class BlurClaims(Claims):
     seed: int = 0
     note: str = ""
 
-    def default_name(self) -> str:
-        """Return the node's name: blur-claims."""
-        return "blur-claims"
-
     @property
     def caption(self) -> str:
         """The rules of the verdicts."""

@@ -45,10 +45,6 @@ class ExpansionClaims(Claims):
     gi: str = "gi"
     random: str = "gi-random"
 
-    def default_name(self) -> str:
-        """Return "expansion-claims"."""
-        return "expansion-claims"
-
     @property
     def needs_node(self) -> str:
         """Node that must be in the tree."""

@@ -45,10 +45,6 @@ class FormationClaims(Claims):
     seed: int = 0
     note: str = ""
 
-    def default_name(self) -> str:
-        """Return the node's name: formation-claims."""
-        return "formation-claims"
-
     @property
     def caption(self) -> str:
         """The rules of the verdicts."""

@@ -55,10 +55,6 @@ class InterventionClaims(Claims):
     probe: str = "coverage"
     gi: str = "gi"
 
-    def default_name(self) -> str:
-        """Return "intervention-claims"."""
-        return "intervention-claims"
-
     @property
     def caption(self) -> str:
         """The rule."""

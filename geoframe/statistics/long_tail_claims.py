@@ -39,10 +39,6 @@ class LongTailClaims(Claims):
 
     probe: str = "coverage"
 
-    def default_name(self) -> str:
-        """Return "long-tail-claims"."""
-        return "long-tail-claims"
-
     @property
     def caption(self) -> str:
         """The rules."""

@@ -104,10 +104,6 @@ class OodClaims(Claims):
 
     probe: str = "coverage"
 
-    def default_name(self) -> str:
-        """Return "ood-claims"."""
-        return "ood-claims"
-
     @property
     def caption(self) -> str:
         """The rules."""

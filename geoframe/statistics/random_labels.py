@@ -61,10 +61,6 @@ class RandomLabelClaims(Claims):
 
     probe: str = "coverage"
 
-    def default_name(self) -> str:
-        """Return "random-label-claims"."""
-        return "random-label-claims"
-
     @property
     def caption(self) -> str:
         """The rules."""

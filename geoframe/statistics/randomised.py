@@ -54,10 +54,6 @@ class RandomisedClaims(Claims):
     seed: int = 0
     note: str = ""
 
-    def default_name(self) -> str:
-        """Return the node's name: randomised-claims."""
-        return "randomised-claims"
-
     @property
     def caption(self) -> str:
         """The rules of the verdicts."""

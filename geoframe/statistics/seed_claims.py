@@ -58,10 +58,6 @@ class SeedClaims(Claims):
 
     probe: str = "coverage"
 
-    def default_name(self) -> str:
-        """Return "seed-claims"."""
-        return "seed-claims"
-
     @property
     def needs_node(self) -> str:
         """Node that must be in the tree."""

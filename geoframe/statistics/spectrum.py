@@ -161,10 +161,6 @@ class SpectrumClaims(Summary):
     gi: str = "gi"
     linearity: str = "linearity"
 
-    def default_name(self) -> str:
-        """Return "spectrum-claims"."""
-        return "spectrum-claims"
-
     @property
     def caption(self) -> str:
         """The rule."""
