@@ -29,6 +29,12 @@ def check_fields(spec: Any) -> None:
             raise BadInput(f"{type(spec).__name__}: {field.alias}={value!r:.80} should be {wanted}")
 
 
+def accepts(spec: Any, name: str, value: Any) -> bool:
+    """Whether a field is annotated by plain types alone, and a value is of one of them."""
+    field = next(field for field in attrs.fields(type(spec)) if field.alias == name)
+    return any(_PLAIN[kind][1](value) for kind in _kinds(field.type))
+
+
 def _kinds(annotation: Any) -> list[str]:
     """Parts of an annotation that is made of plain types only, else nothing."""
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))

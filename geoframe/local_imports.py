@@ -27,6 +27,11 @@ def _imported(file: Path, root: Path) -> Iterator[Path]:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError, OSError):  # importing it will say what is wrong
         return
+    yield from imported_files(tree, file, root)
+
+
+def imported_files(tree: ast.Module, file: Path, root: Path) -> Iterator[Path]:
+    """Yield the files that statements of `file` import from the folder `root`, or relative to the file."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:

@@ -18,6 +18,7 @@ from typing import Any
 import attrs
 
 from geoframe.errors import BadInput, did_you_mean
+from geoframe.field_types import accepts
 from geoframe.spec import Spec
 
 Fields = dict[str, tuple[Spec, ...]]
@@ -81,7 +82,21 @@ def apply(fields: Fields, override: Override, source: str) -> tuple[Fields, list
     if not changes:
         first = next(item for item in fields[field] if item.label in labels)
         _change(first, path, override.value, where)  # raises: it says what is wrong with the path
+    if field == "encoders":
+        _check_apart(fields[field], changed, where)
     return {**fields, field: tuple(changed)}, changes
+
+
+def _check_apart(before: Sequence[Spec], after: Sequence[Spec], where: str) -> None:
+    """Refuse to make two encoders one: under two names (of two seeds, say) it would count as two networks."""
+    first: dict[str, int] = {}
+    for place, item in enumerate(after):
+        other = first.setdefault(item.key, place)
+        if before[other].key != before[place].key:
+            raise BadInput(
+                f"{where}: that makes {after[other].label!r} and {item.label!r} the same encoder: "
+                "change one of them, or choose the encoders to measure with --set encoders=NAME"
+            )
 
 
 def short(value: Any) -> str:
@@ -113,20 +128,21 @@ def _whole(field: str, items: tuple[Spec, ...], value: Any, where: str) -> tuple
 
 
 def _targets(field: str, items: Sequence[Spec], rest: str, where: str) -> tuple[set[str], list[str], bool]:
-    """Split LABEL.FIELD… (labels may hold dots: the longest that fits wins) or PATTERN.FIELD…."""
+    """Split LABEL.FIELD… or PATTERN.FIELD…; either may hold dots: the longest that fits wins."""
     labels = sorted((item.label for item in items), key=len, reverse=True)
     for label in labels:
         if rest == label:
             raise BadInput(f"{where} names no field: write {field}.{label}.FIELD=VALUE")
         if rest.startswith(label + "."):
             return {label}, rest[len(label) + 1 :].split("."), False
-    name, dot, path = rest.partition(".")
-    matches = {label for label in labels if fnmatchcase(label, name)}
-    if not matches:
-        raise BadInput(f"{where}: no {_NOUN[field]} is called {name!r}{did_you_mean(name, labels)}")
-    if not dot:
-        raise BadInput(f"{where} names no field: write {field}.{name}.FIELD=VALUE")
-    return matches, path.split("."), True
+    parts = rest.split(".")
+    for end in range(len(parts), 0, -1):
+        name, path = ".".join(parts[:end]), parts[end:]
+        if matches := {label for label in labels if fnmatchcase(label, name)}:
+            if not path:
+                raise BadInput(f"{where} names no field: write {field}.{name}.FIELD=VALUE")
+            return matches, path, True
+    raise BadInput(f"{where}: no {_NOUN[field]} is called {parts[0]!r}{did_you_mean(parts[0], labels)}")
 
 
 def _known(spec: Spec) -> list[str]:
@@ -157,7 +173,8 @@ def _change(spec: Spec, path: Sequence[str], value: Any, where: str) -> tuple[An
             raise BadInput(f"{where}: field {name!r} of {type(spec).__name__} is {short(before)}, which has no fields")
         before, value = _change(before, deeper, value, where)
     else:
-        _check_like(before, value, where)
+        if not accepts(spec, name, value):
+            _check_like(before, value, where)
     return before, _evolved(spec, name, value, where)
 
 

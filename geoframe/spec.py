@@ -38,6 +38,16 @@ def later(**kwargs: Any) -> Any:
     return attrs.field(metadata={"later": True}, **kwargs)
 
 
+def count(default: int) -> Any:
+    """Make an attrs field for a whole number, 1 or more."""
+    return attrs.field(default=default, validator=_at_least_one)
+
+
+def _at_least_one(spec: Any, field: Any, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise BadInput(f"{type(spec).__name__}: {field.name}={value!r:.80} should be a whole number, 1 or more")
+
+
 def _is_tensor(value: Any) -> bool:
     return type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "untyped_storage")
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import geoframe as gf
 from geoframe.errors import BadInput
 from geoframe.overrides import Override, apply, ordered, parse, short
 from tests.doubles import Dots, Faded, Norm, TinyEncoder
@@ -125,3 +126,28 @@ def test_a_name_made_of_the_value_is_told_as_it_was_given():
     fields = {"probesets": (Digits(n=40),)}
     _, changes = apply(fields, parse("probesets.digits-test40.n=10"), "--set")
     assert changes == ["probesets.digits-test40.n: 40 → 10"]
+
+
+def test_patterns_may_hold_dots_too():
+    fields, _ = changed("encoders.*.b.seed=5")
+    assert [encoder.seed for encoder in fields["encoders"]] == [0, 5, 0]
+
+
+def test_what_a_field_takes_is_what_its_annotation_says():
+    training = gf.Training(
+        model=gf.FactoryEncoder("nets.py:net", input_shape=(1, 8, 8)), data=gf.Digits(), checkpoints=(1,)
+    )
+    encoders = (gf.TrainedEncoder(training, step=1, name="one"),)
+    fields, _ = apply({"encoders": encoders}, parse("encoders.one.step=final"), "--set")
+    assert fields["encoders"][0].step == "final"
+    with pytest.raises(BadInput, match="'slow' is not a number"):
+        apply({"encoders": encoders}, parse("encoders.one.training.lr=slow"), "--set")
+    with pytest.raises(BadInput, match="checkpoints='foo' should be numbers of epochs"):
+        apply({"encoders": encoders}, parse("encoders.one.training.checkpoints=foo"), "--set")
+
+
+def test_two_encoders_are_not_made_one():
+    several = {"encoders": (TinyEncoder(name="seed0"), TinyEncoder(name="seed1", seed=1), TinyEncoder(name="same"))}
+    with pytest.raises(BadInput, match="makes 'seed0' and 'seed1' the same encoder"):
+        apply(several, parse("encoders.*.seed=3"), "--set")
+    assert apply(several, parse("encoders.seed1.seed=2"), "--set")[1], "two that were the same before may stay so"

@@ -10,6 +10,7 @@ import numpy as np
 from geoframe.figures import select
 from geoframe.figures.figure import Figure
 from geoframe.figures.profiles import frame, positive
+from geoframe.spec import count
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -37,7 +38,7 @@ class BudgetProfiles(Figure):
     """
 
     probeset: str | None = None
-    replicates: int = 1000
+    replicates: int = count(1000)
     seed: int = 0
 
     def default_name(self) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from geoframe.figures import select
 from geoframe.figures.adversarial import family_name
 from geoframe.figures.figure import Figure
+from geoframe.spec import count
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -34,7 +35,7 @@ class BudgetTrends(Figure):
         Bootstrap of the standard errors, see `median_profile`.
     """
 
-    replicates: int = 1000
+    replicates: int = count(1000)
     seed: int = 0
 
     def default_name(self) -> str:

@@ -11,6 +11,7 @@ from geoframe.errors import BadInput
 from geoframe.figures import select
 from geoframe.figures.figure import Figure, safe_stem
 from geoframe.figures.profiles import band, positive, scale_limits
+from geoframe.spec import count
 from geoframe.statistics.treatments import BLURS, CLEAN, INITIAL, RANDOMISED
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class ControlProfiles(Figure):
 
     treatments: tuple[str, ...] = attrs.field(default=(CLEAN, *BLURS), converter=tuple, validator=_known)
     blurs: bool = False
-    replicates: int = 1000
+    replicates: int = count(1000)
     seed: int = 0
 
     def default_name(self) -> str:

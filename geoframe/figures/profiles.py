@@ -9,6 +9,7 @@ import numpy as np
 
 from geoframe.figures import select
 from geoframe.figures.figure import Figure
+from geoframe.spec import count
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -38,7 +39,7 @@ class RatioProfiles(Figure):
     median: bool = False
     encoder: str | None = None
     probeset: str | None = None
-    replicates: int = 1000
+    replicates: int = count(1000)
     seed: int = 0
 
     def default_name(self) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import attrs
 import numpy as np
 
+from geoframe.spec import count
 from geoframe.statistics.claim_table import AGREES, DISAGREES, Claim, Claims, by_interval, unclear
 from geoframe.statistics.families import Family, families
 from geoframe.statistics.peaks import MISSING, Estimate
@@ -51,7 +52,7 @@ class AdversarialClaims(Claims):
     probe: str = "ratio"
     published: str = "adversarial-l2"
     measured_on: str = "val64"
-    replicates: int = 1000
+    replicates: int = count(1000)
     seed: int = 0
 
     @property

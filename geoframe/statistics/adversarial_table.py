@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
+from geoframe.spec import count
 from geoframe.statistics.bump import ETA_UNITS, medians_of
 from geoframe.statistics.families import epsilons_of
 from geoframe.statistics.peaks import peaks
@@ -108,7 +109,7 @@ class AdversarialSummary(Summary):
     """
 
     probe: str = "ratio"
-    replicates: int = 1000
+    replicates: int = count(1000)
     seed: int = 0
 
     @property

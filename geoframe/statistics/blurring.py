@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import attrs
 import numpy as np
 
+from geoframe.spec import count
 from geoframe.statistics.claim_table import AGREES, DISAGREES, INCONCLUSIVE, Claim, Claims, by_interval, unclear
 from geoframe.statistics.compare import FEWEST
 from geoframe.statistics.peaks import interval
@@ -40,7 +41,7 @@ class BlurClaims(Claims):
     """
 
     probe: str = "ratio"
-    replicates: int = 1000
+    replicates: int = count(1000)
     seed: int = 0
     note: str = ""
 

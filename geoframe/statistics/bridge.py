@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
+from geoframe.spec import count
 from geoframe.statistics import bridge_tables
 from geoframe.statistics.bridge_values import EARLY, INIT, LATE, RANDOM, TRUE, Nodes, bridge_values
 from geoframe.statistics.compare import LEVEL
@@ -111,7 +112,7 @@ class BridgeSummary(Summary):
     boundary: str = "boundary-distance"
     tube: str = "tube"
     probeset: str | None = None
-    replicates: int = 1000
+    replicates: int = count(1000)
     seed: int = 0
     note: str = ""
 

@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from geoframe.errors import BadInput
-from geoframe.statistics.pairing import along_encoder, initial
+from geoframe.statistics.pairing import along_encoder, in_order, initial, numbers_of
 from geoframe.statistics.profile import Array, BumpRule, profile_shape
 from geoframe.summary import stored_node
 
@@ -85,19 +85,16 @@ def states(ds: xr.Dataset) -> tuple[list[str], list[str], list[int]]:
     there is one, it is late. Initial weights have no labels: "".
     """
     variants = [str(v) for v in along_encoder(ds, "variant") or [""] * ds.sizes["encoder"]]
-    epochs = [float(v) for v in along_encoder(ds, "epoch") or [np.nan] * ds.sizes["encoder"]]
+    names = [str(name) for name in ds["encoder"].values]
+    when = numbers_of(ds, "epoch")
     seeds = [int(v) for v in along_encoder(ds, "seed") or [0] * ds.sizes["encoder"]]
     random = initial(ds).values.tolist()
     labels = ["" if r else {"": TRUE, "random-labels": RANDOM}.get(v, v) for v, r in zip(variants, random, strict=True)]
     found = []
-    for label, seed, epoch, is_initial in zip(labels, seeds, epochs, random, strict=True):
-        mine = [e for other, s, e in zip(labels, seeds, epochs, strict=True) if (other, s) == (label, seed)]
-        if is_initial:
-            found.append(INIT)
-        elif epoch == max(mine) or len(mine) == 1:
-            found.append(LATE)
-        else:
-            found.append(EARLY if epoch == min(mine) else f"epoch {epoch:g}")
+    for name, group, is_initial in zip(names, zip(labels, seeds, strict=True), random, strict=True):
+        mine = in_order((n for n, *other in zip(names, labels, seeds, strict=True) if tuple(other) == group), when)
+        between = EARLY if name == mine[0] else f"epoch {when[name]:g}"
+        found.append(INIT if is_initial else LATE if name == mine[-1] else between)
     return labels, found, seeds
 
 

@@ -8,6 +8,7 @@ import attrs
 import numpy as np
 
 from geoframe.errors import BadInput
+from geoframe.spec import count
 from geoframe.statistics.bootstrap import MedianProfile, median_profile
 from geoframe.statistics.profile import FEWEST_RUNGS, Array, BumpRule
 from geoframe.summary import Summary, stored_node
@@ -151,7 +152,7 @@ class BumpSummary(Summary):
     peak_minimum: float = 1.3
     decay_fraction: float = 0.5
     tail_rungs: int = 3
-    replicates: int = 1000
+    replicates: int = count(1000)
     seed: int = 0
 
     def default_name(self) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import attrs
-import numpy as np
 
-from geoframe.statistics.pairing import UNCLEAR, Network, along_encoder, networks
+from geoframe.statistics.pairing import UNCLEAR, Network, in_order, networks, numbers_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -52,8 +51,7 @@ class Stages:
 
 def stages(ds: xr.Dataset) -> list[Stages]:
     """Return the checkpoints of each trained network."""
-    found = along_encoder(ds, "epoch") or [np.nan] * ds.sizes["encoder"]
-    epochs = dict(zip(map(str, ds["encoder"].values), found, strict=True))
+    epochs = numbers_of(ds, "epoch")
     return [one for network in networks(ds) if network.trained for one in _of(network, epochs)]
 
 
@@ -61,7 +59,7 @@ def _of(network: Network, epochs: dict[str, float]) -> list[Stages]:
     """One network; where its encoders may be of several networks, none is compared with another."""
     if network.problem == UNCLEAR:
         return [Stages(name, "", "", UNCLEAR) for name in network.trained]
-    ordered = sorted(network.trained, key=lambda name: epochs[name])
+    ordered = in_order(network.trained, epochs)
     early = ordered[0] if len(ordered) > 1 else ""
     return [Stages(ordered[-1], early, network.control, network.problem)]
 

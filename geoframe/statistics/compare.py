@@ -222,7 +222,7 @@ def _welch(first: Array, second: Array) -> tuple[float, ...]:
 
     counts = len(first), len(second)
     difference = float(first.mean() - second.mean()) if min(counts) else np.nan
-    if min(counts) < 2 or not (first.std() or second.std()):
+    if min(counts) < 2 or not (np.ptp(first) or np.ptp(second)):
         return (np.nan, np.nan, difference, np.nan, np.nan, *counts)
     with warnings.catch_warnings():  # one sample may be constant
         warnings.filterwarnings("ignore", "Precision loss", RuntimeWarning)
@@ -234,7 +234,7 @@ def _welch(first: Array, second: Array) -> tuple[float, ...]:
 def _pearson(first: Array, second: Array) -> tuple[float, ...]:
     from scipy import stats
 
-    if len(first) < 2 or not first.std() or not second.std():
+    if len(first) < 2 or not np.ptp(first) or not np.ptp(second):
         return (np.nan,) * 4
     found = stats.pearsonr(first, second)
     r, p = float(found.statistic), float(found.pvalue)
@@ -257,7 +257,7 @@ def _mean_interval(values: Array, level: float, replicates: int, seed: int, shar
     mean = float(values.mean()) if n else np.nan
     if n < FEWEST:
         return mean, np.nan, np.nan, float(n)
-    if not values.std():
+    if not np.ptp(values):  # the deviation of equal numbers may be rounding
         if shares and mean in (0.0, 1.0):
             return _binomial(values, level)
         return mean, np.nan, np.nan, float(n)

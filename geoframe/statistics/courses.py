@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import attrs
 import numpy as np
 
-from geoframe.statistics.pairing import UNCLEAR, along_encoder, networks
+from geoframe.statistics.pairing import UNCLEAR, along_encoder, in_order, networks, numbers_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -44,14 +44,14 @@ class Course:
 
 def courses(ds: xr.Dataset) -> list[Course]:
     """Return the networks whose optimiser steps are known, in the results' order."""
-    steps = dict(zip(map(str, ds["encoder"].values), along_encoder(ds, "step") or (), strict=False))
+    steps = numbers_of(ds, "step")
     architectures = dict(zip(map(str, ds["encoder"].values), along_encoder(ds, "architecture") or (), strict=False))
     found = []
     for network in networks(ds):
         names = [network.control, *network.trained] if network.control else [*network.trained]
-        known = [name for name in names if np.isfinite(steps.get(name, np.nan)) and steps[name] >= 0]
-        ordered = sorted(known, key=lambda name: steps[name])
-        if network.problem != UNCLEAR and ordered:
+        if network.problem == UNCLEAR or all(np.isnan(steps[name]) for name in names):
+            continue
+        if ordered := in_order(names, steps):
             found.append(Course(ordered[-1], tuple(ordered), tuple(int(steps[name]) for name in ordered)))
     kinds = [architectures.get(course.label, "") for course in found]
     return [

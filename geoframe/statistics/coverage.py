@@ -8,6 +8,7 @@ import attrs
 import numpy as np
 
 from geoframe.errors import BadInput
+from geoframe.spec import count
 from geoframe.statistics.compare import LEVEL, mean_interval
 from geoframe.statistics.contrasts import (
     CONTRASTS,
@@ -75,7 +76,7 @@ class CoverageSummary(Summary):
     probe: str = "coverage"
     different: str = "coverage-different"
     by_outcome: bool = True
-    replicates: int = 2000
+    replicates: int = count(2000)
     seed: int = 0
 
     def default_name(self) -> str:

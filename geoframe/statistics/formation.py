@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import attrs
 import numpy as np
 
+from geoframe.spec import count
 from geoframe.statistics.claim_table import AGREES, DISAGREES, Claim, Claims, by_interval, unclear
 from geoframe.statistics.compare import FEWEST, LEVEL
 from geoframe.statistics.courses import Course, courses
@@ -41,7 +42,7 @@ class FormationClaims(Claims):
     """
 
     probe: str = "ratio"
-    replicates: int = 1000
+    replicates: int = count(1000)
     seed: int = 0
     note: str = ""
 

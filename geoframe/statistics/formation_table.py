@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import attrs
 import numpy as np
 
+from geoframe.spec import count
 from geoframe.statistics.bump import VARIABLES, bump, verdict
 from geoframe.statistics.courses import courses
 from geoframe.statistics.tables import number, percent
@@ -36,7 +37,7 @@ class FormationSummary(Summary):
 
     probe: str = "ratio"
     training: str = "training"
-    replicates: int = 1000
+    replicates: int = count(1000)
     seed: int = 0
 
     def default_name(self) -> str:

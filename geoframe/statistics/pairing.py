@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
+
+from geoframe.errors import BadInput
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -39,6 +42,30 @@ def along_encoder(ds: xr.Dataset | xr.DataArray, name: str) -> list[Any] | None:
         if stored in ds.coords and ds[stored].dims == ("encoder",):
             return list(ds[stored].values.tolist())
     return None
+
+
+def numbers_of(ds: xr.Dataset | xr.DataArray, name: str) -> dict[str, float]:
+    """Return a coordinate of each encoder as a number; NaN where results don't have it (whole ones say −1)."""
+    found = along_encoder(ds, name) or [np.nan] * ds.sizes["encoder"]
+    known = [float(v) if isinstance(v, int | float) and v >= 0 else np.nan for v in found]
+    return dict(zip(map(str, ds["encoder"].values), known, strict=True))
+
+
+def in_order(names: Iterable[str], when: Mapping[str, float]) -> list[str]:
+    """Sort the checkpoints of one network by when they are from; as they come where that is known of none.
+
+    Raises
+    ------
+    BadInput
+        Where it is known of some.
+    """
+    listed = list(names)
+    unknown = [name for name in listed if np.isnan(when[name])]
+    if unknown and len(unknown) < len(listed):
+        raise BadInput(
+            f"how long {unknown[0]!r} was trained isn't known, so its place among the checkpoints of that network isn't"
+        )
+    return listed if unknown else sorted(listed, key=when.__getitem__)
 
 
 def initial(ds: xr.Dataset | xr.DataArray) -> xr.DataArray:

@@ -111,7 +111,7 @@ def interval(draws: Array, images: int, upper: Array | None = None) -> tuple[flo
         What the upper end is taken from, where `draws` holds lower bounds.
     """
     known = np.isfinite(draws)
-    if images < FEWEST or known.mean() < 1 - MISSING:
+    if images < FEWEST or not known.any() or known.mean() < 1 - MISSING:
         return np.nan, np.nan
     tail = (1 - LEVEL) / 2
     high = np.quantile((draws if upper is None else upper)[known], 1 - tail, method="higher")

@@ -8,6 +8,7 @@ import attrs
 import numpy as np
 
 from geoframe.errors import BadInput
+from geoframe.spec import count
 from geoframe.statistics.bump import medians_of
 from geoframe.summary import Summary, stored_node
 
@@ -78,7 +79,7 @@ class ProfileSummary(Summary):
     """
 
     probe: str = "ratio"
-    replicates: int = 1000
+    replicates: int = count(1000)
     seed: int = 0
 
     def default_name(self) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import attrs
 import numpy as np
 
+from geoframe.spec import count
 from geoframe.statistics.claim_table import AGREES, DISAGREES, INCONCLUSIVE, NOT_GIVEN, Claim, Claims, unclear
 from geoframe.statistics.compare import FEWEST
 from geoframe.statistics.peaks import interval
@@ -50,7 +51,7 @@ class RandomisedClaims(Claims):
     probe: str = "ratio"
     training: str = "training"
     chance: float = 0.1
-    replicates: int = 1000
+    replicates: int = count(1000)
     seed: int = 0
     note: str = ""
 

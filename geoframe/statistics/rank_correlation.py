@@ -221,7 +221,7 @@ def between_clusters(
 def percentiles(values: Array) -> tuple[float, float]:
     """95 % interval of replicates; NaN where more than a twentieth have no value."""
     good = values[np.isfinite(values)]
-    if len(good) < (1 - MISSING) * len(values):
+    if not len(good) or len(good) < (1 - MISSING) * len(values):
         return np.nan, np.nan
     low, high = np.quantile(good, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
@@ -278,7 +278,7 @@ def permuted_spearman(x: ArrayLike, y: ArrayLike, groups: ArrayLike, *, replicat
         if np.isfinite(rho).all():
             rhos.append(rho)
             counts.append(n)
-    if not rhos:
+    if not rhos or not replicates:
         return Pooled(np.nan, np.nan, np.nan, 0, 0, 0)
     pooled = np.tanh(_pooled_z(np.stack(rhos), np.stack(counts) - 3.0))
     total = int(sum(n[0] for n in counts))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
-from geoframe.statistics.pairing import UNCLEAR, along_encoder, networks
+from geoframe.statistics.pairing import UNCLEAR, along_encoder, in_order, networks, numbers_of
 from geoframe.summary import stored_node
 
 if TYPE_CHECKING:
@@ -52,13 +52,12 @@ def runs(ds: xr.Dataset | xr.DataArray) -> list[Run]:
     Encoders of which it isn't clear which training they are of (see `networks`) are left out; initial weights of which
     nothing was trained are a run of their own.
     """
-    found = along_encoder(ds, "epoch") or [np.nan] * ds.sizes["encoder"]
-    epoch = dict(zip(map(str, ds["encoder"].values), map(float, found), strict=True))
+    epoch = numbers_of(ds, "epoch")
     listed = []
     for network in networks(ds):
         if network.problem != UNCLEAR:
             start = (network.control,) if network.control else ()
-            names = (*start, *sorted(network.trained, key=lambda name: epoch[name]))
+            names = (*start, *in_order(network.trained, epoch))
             listed.append(Run(names, tuple(epoch[name] for name in names), bool(start)))
     return listed
 

@@ -117,7 +117,7 @@ def deviation_ratio(
     from scipy import stats
 
     degrees = len(first) - 1, len(second) - 1
-    if min(degrees) < 1 or not np.std(second):
+    if min(degrees) < 1 or not np.ptp(second):
         return (np.nan,) * 3
     ratio = float(np.std(first, ddof=1) / np.std(second, ddof=1))
     low, high = (float(ratio / np.sqrt(stats.f.ppf((1 + side * level) / 2, *degrees))) for side in (1, -1))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import attrs
 import numpy as np
 
-from geoframe.statistics.pairing import along_encoder, initial
+from geoframe.statistics.pairing import along_encoder, in_order, initial, numbers_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -46,15 +46,17 @@ def treated(ds: xr.Dataset) -> list[Treated]:
     if variants is None:
         return []
     keys = [tuple(map(str, key)) for key in zip(*(_column(ds, c) for c in ("architecture", "seed")), strict=True)]
-    steps, first = _column(ds, "step"), initial(ds).values
-    groups: dict[tuple[str, ...], dict[str, tuple[float, str]]] = {}
-    for name, variant, key, step, is_first in zip(names, variants, keys, steps, first, strict=True):
+    steps, first = numbers_of(ds, "step"), initial(ds).values
+    groups: dict[tuple[str, ...], dict[str, list[str]]] = {}
+    for name, variant, key, is_first in zip(names, variants, keys, first, strict=True):
         treatment = INITIAL if is_first else str(variant) or CLEAN
-        group = groups.setdefault(key, {})
-        group[treatment] = max(group.get(treatment, (-np.inf, name)), (_number(step), name), key=lambda one: one[0])
+        groups.setdefault(key, {}).setdefault(treatment, []).append(name)
     several = [key[0] for key in groups]
     return [
-        Treated(key[0] if several.count(key[0]) == 1 else f"{key[0]}, seed {key[1]}", {t: n for t, (_, n) in g.items()})
+        Treated(
+            key[0] if several.count(key[0]) == 1 else f"{key[0]}, seed {key[1]}",
+            {t: in_order(found, steps)[-1] for t, found in g.items()},
+        )
         for key, g in groups.items()
     ]
 
@@ -84,7 +86,3 @@ def _along_probeset(ds: xr.Dataset, name: str) -> list[float]:
 
 def _column(ds: xr.Dataset, name: str) -> list[object]:
     return along_encoder(ds, name) or [""] * ds.sizes["encoder"]
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) and np.isfinite(value) else 0.0

@@ -13,7 +13,8 @@ def norms(v: torch.Tensor) -> torch.Tensor:
 
 def to_length(v: torch.Tensor, length: float) -> torch.Tensor:
     """Scale each image to a length; zero stays zero."""
-    return v * (length / norms(v).clamp_min(torch.finfo(v.dtype).tiny))
+    least = torch.finfo(v.dtype).tiny * max(1.0, length)  # so that the factor is finite
+    return v * (length / norms(v).clamp_min(least))
 
 
 def in_ball(v: torch.Tensor, radius: float) -> torch.Tensor:

@@ -12,8 +12,8 @@ from geoframe.errors import FAILURES, BadInput, EncoderRefused
 from geoframe.training.data import Labelled
 
 
-def check_trainable(training: str, module: nn.Module, data: Labelled, batch: int) -> None:
-    """Refuse a model that can't learn these labels from batches of that size.
+def check_trainable(training: str, module: nn.Module, data: Labelled, test: Labelled | None, batch: int) -> None:
+    """Refuse a model that can't learn these labels from batches of that size, or draws at random in eval mode.
 
     Parameters
     ----------
@@ -21,7 +21,8 @@ def check_trainable(training: str, module: nn.Module, data: Labelled, batch: int
         Its name, for messages.
     module : torch.nn.Module
         The model; it is left in eval mode.
-    data : Labelled
+    data, test : Labelled
+        Training images, and test images where there are some.
     batch : int
 
     Raises
@@ -30,22 +31,33 @@ def check_trainable(training: str, module: nn.Module, data: Labelled, batch: int
         One line.
     """
     with torch.no_grad():
-        logits = _first_logits(training, module.eval(), data.normalised(data.pixels[:2]))
+        images = data.normalised(data.pixels[:2])
+        logits = _first_logits(training, module.eval(), images)
+        if not torch.equal(logits, module(images)):
+            raise EncoderRefused(
+                f"training {training!r}: the model gives other logits for the same images in eval mode: "
+                "something in it draws at random there, such as functional dropout without training=self.training"
+            )
     if not any(parameter.requires_grad for parameter in module.parameters()):
         raise EncoderRefused(f"training {training!r}: the model has no parameters to train: give one that has")
-    classes = logits.shape[1]
-    largest = int(data.y.max())
-    if largest >= classes:
-        raise BadInput(
-            f"training {training!r}: probe set {data.label!r} has labels up to {largest}, so the model needs "
-            f"{largest + 1} classes, but it has {classes}: give the model more, or choose other images"
-        )
+    for images_of in (data, *([test] if test else ())):
+        check_classes(training, images_of, logits.shape[1])
     single = min(batch, len(data.y)) == 1
     if single and any(isinstance(part, _BatchNorm) for part in module.modules()):
         what = "batch=1" if batch == 1 else f"the one image of probe set {data.label!r}"
         raise BadInput(
             f"training {training!r}: the model's batch normalisation knows no variance of a single image, and {what} "
             "gives it one at a time: use two or more"
+        )
+
+
+def check_classes(training: str, images: Labelled, classes: int) -> None:
+    """Refuse labels for which a model has no logit."""
+    largest = int(images.y.max())
+    if largest >= classes:
+        raise BadInput(
+            f"training {training!r}: probe set {images.label!r} has labels up to {largest}, so the model needs "
+            f"{largest + 1} classes, but it has {classes}: give the model more, or choose other images"
         )
 
 

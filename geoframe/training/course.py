@@ -116,6 +116,7 @@ class Course:
             x, y = (batch.to(self.data.device) for batch in (self._images(rows), self.data.y[rows]))
             loss = self.training.loss(self._logits, x, y, self._draws["loss"])
             loss.backward()  # type: ignore[no-untyped-call]
+            self._check_gradient()
             self._optimiser.step()
             return float(loss.detach())
         except GeoframeError:
@@ -142,10 +143,20 @@ class Course:
     def _or_loss(self) -> str:
         return "" if isinstance(self.training.loss, CrossEntropy) else f" or the loss {self.training.loss.label!r}"
 
+    def _check_gradient(self) -> None:
+        """Refuse a loss that no weight has a part in: it would be trained on for nothing."""
+        if not self.steps and all(parameter.grad is None for parameter in self.module.parameters()):
+            raise EncoderRefused(
+                f"training {self.training.label!r}: the loss {self.training.loss.label!r} has no gradient for any "
+                "parameter of the model: correct it"
+            )
+
     def _diverged(self, where: str, what: str) -> BadInput:
+        advice = "lower lr; the checkpoints before that stay"
+        if not self.steps:
+            advice = f"before any change of the weights: look at the images, the normalisation{self._or_loss}"
         return BadInput(
-            f"training {self.training.label!r} diverged in epoch {self.done + 1}, {where} ({what}): lower lr; "
-            "the checkpoints before that stay"
+            f"training {self.training.label!r} diverged in epoch {self.done + 1}, {where} ({what}): {advice}"
         )
 
 

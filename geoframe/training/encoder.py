@@ -63,7 +63,7 @@ class TrainedEncoder(ModelEncoder):
 
     @property
     def steps(self) -> int | None:
-        """Optimiser steps done; None where they are known only once the training images are loaded."""
+        """Optimiser steps done; None where the training images can't be found."""
         if self.moment is None or self.moment.unit == "step":
             return self.at_step or 0
         per_epoch = self.training.steps_per_epoch
@@ -71,7 +71,7 @@ class TrainedEncoder(ModelEncoder):
 
     @property
     def epoch(self) -> int | float | None:
-        """Epochs trained, a fraction within one; None where that is known only once the training images are loaded."""
+        """Epochs trained, a fraction within one; None where the training images can't be found."""
         if self.moment is None or self.moment.unit == "epoch":
             return 0 if self.moment is None else self.moment.number
         per_epoch = self.training.steps_per_epoch

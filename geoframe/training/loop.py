@@ -75,7 +75,7 @@ def train(training: Training, cache: TrainingCache) -> None:
             module = model.module.float().to(place.torch)
             data = labelled(training.data, model, training.label, place.torch)
             test = None if training.test is None else labelled(training.test, model, training.label, place.torch)
-            check_trainable(training.label, module, data, training.batch)
+            check_trainable(training.label, module, data, test, training.batch)
             course = Course(training, module, data)
             training.check_steps(course.total)
         seed = stream_key("training", training.seed) & (2**63 - 1)

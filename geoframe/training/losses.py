@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import attrs
 
+from geoframe.class_code import code_of
 from geoframe.encoder import Coord
 from geoframe.spec import Spec
 from geoframe.training.validators import COUNT, RATE, SHARE, decimal
@@ -40,6 +41,10 @@ class LossSpec(Spec):
     def coords(self) -> dict[str, Coord]:
         """What stands beside the encoders trained with it in results (ε, say)."""
         return {}
+
+    def source_files(self) -> dict[str, str]:
+        """Digests of the code of a loss that isn't geoframe's: where it has changed, it is trained again."""
+        return code_of(type(self))
 
     def __call__(self, model: Logits, x: torch.Tensor, y: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         """Return the loss of one batch.

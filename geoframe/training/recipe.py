@@ -67,7 +67,7 @@ class Training(Spec):
         Epochs after which the weights are kept, beside the last one.
     checkpoint_steps : tuple of int
         Optimiser steps after which the weights are kept too: `log_steps(total)` is a logarithmic schedule. Beyond the
-        last step is refused, before training where the number of images is known early.
+        last step is refused, before training where the images are there.
     variant : str
         What sets this training apart from others, in your words ("random labels"): a label in results and names, not
         part of the key.
@@ -105,12 +105,14 @@ class Training(Spec):
 
     @cached_property
     def steps_per_epoch(self) -> int | None:
-        """Optimiser steps an epoch; None where the number of images is known only once they are loaded."""
+        """Optimiser steps an epoch; None where the images can't be found."""
         try:
             images = self.data.count()
+            if images is None:  # known once labels are read: of a long-tailed set, say
+                images = len(self.data.listing().labels)
         except (GeoframeError, OSError):
             return None
-        return None if images is None else steps_per_epoch(images, self.batch)
+        return steps_per_epoch(images, self.batch)
 
     @property
     def steps(self) -> int | None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from geoframe.encoders.building import clean_build
 from geoframe.errors import BadInput
 from geoframe.numerics import threads, training_numerics
 from geoframe.training import saved
 from geoframe.training.cache import TrainingCache
+from geoframe.training.checks import check_classes
 from geoframe.training.data import labelled
 from geoframe.training.lock import locked
 from geoframe.training.loop import weights_after
@@ -56,6 +59,9 @@ def _completed(training: Training, cache: TrainingCache, log: dict[str, Any], te
         module = model.module.float().eval().to(place.torch)
         data = labelled(training.data, model, training.label, place.torch)
         test = None if training.test is None else labelled(training.test, model, training.label, place.torch)
+        if test is not None:
+            with torch.no_grad():
+                check_classes(training.label, test, module(test.normalised(test.pixels[:1])).shape[1])
         log[COUNTS] = {str(label): n for label, n in sorted(Counter(data.y.tolist()).items())}
         if not has_scores(log.get(INITIAL), tested):
             log[INITIAL] = scores(tested, module, data, test)

@@ -15,7 +15,7 @@ def numbers(value: Any) -> Any:
     """Return one whole number as a tuple of it, and what can be iterated as a tuple (a converter)."""
     if isinstance(value, int):
         return (value,)
-    return tuple(value) if isinstance(value, Iterable) else value
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
 
 
 def decimal(value: Any) -> Any:

@@ -139,7 +139,9 @@ def test_attention_runs_fused_where_nothing_is_differentiated(estimator: str) ->
     found = ratio(network, probe, images)
     assert network.fused == {True, False}
     base = list(unit_directions(SHAPE, 0, images.ids[0], 0, 16).double())
-    ratios, errors = plain_ratio(Attends().double().requires_grad_(False), images.pixels[0].double(), base, list(scales), 16)
+    ratios, errors = plain_ratio(
+        Attends().double().requires_grad_(False), images.pixels[0].double(), base, list(scales), 16
+    )
     if estimator == "paper":
         np.testing.assert_allclose(found["ratio"].values[0], ratios, rtol=1e-3)
     assert (abs(found["ratio"].values[0] - ratios) < 4 * np.hypot(found["ratio_se"].values[0], errors)).all()

@@ -183,3 +183,14 @@ def test_pearson_of_two_and_three_pairs_has_no_interval():
 def test_no_such_dimension():
     with pytest.raises(BadInput, match="no dimension 'image': it has ray"):
         mann_whitney(array([1], "ray"), array([1], "image"))
+
+
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 88.3])
+@pytest.mark.parametrize("n", [3, 12, 20])
+def test_equal_numbers_have_no_spread_whatever_rounding_makes_of_their_mean(value, n):
+    equal, other = xr.DataArray(np.full(n, value), dims="seed"), xr.DataArray(np.full(n, 2 * value), dims="seed")
+    found = welch(equal, other)
+    assert np.isnan(found["p"])
+    assert np.isnan(found["low"])
+    assert np.isnan(mean_interval(equal, "seed")["low"])
+    assert np.isnan(pearson(equal, other, dim="seed")["p"])

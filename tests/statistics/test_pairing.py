@@ -3,9 +3,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 import xarray as xr
 
-from geoframe.statistics.pairing import ABSENT, UNCLEAR, Network, initial, network_names, networks
+from geoframe.errors import BadInput
+from geoframe.statistics.pairing import (
+    ABSENT,
+    UNCLEAR,
+    Network,
+    in_order,
+    initial,
+    network_names,
+    networks,
+    numbers_of,
+)
 
 
 def results(names: list[str], **coords: list[Any]) -> xr.Dataset:
@@ -71,3 +82,15 @@ def test_older_results_that_could_be_paired_in_two_ways_are_not():
 def test_results_without_architectures_are_not_paired():
     ds = results(["a", "r"], training=["x", "random"])
     assert networks(ds) == [Network("", ("a",), ABSENT), Network("r", ())]
+
+
+def test_an_unknown_step_is_never_sorted_as_one():
+    steps = numbers_of(results(["a", "b", "c"], step=[30, -1, 2]), "step")
+    assert in_order(["a", "c"], steps) == ["c", "a"]
+    with pytest.raises(BadInput, match="how long 'b' was trained isn't known"):
+        in_order(["a", "b"], steps)
+
+
+def test_checkpoints_without_steps_stay_as_they_come():
+    unknown = numbers_of(results(["z", "a"]), "step")
+    assert in_order(["z", "a"], unknown) == ["z", "a"]

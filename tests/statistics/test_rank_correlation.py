@@ -10,6 +10,7 @@ from scipy import stats
 
 from geoframe.errors import BadInput
 from geoframe.statistics.rank_correlation import (
+    between_clusters,
     fisher_pooled,
     partial_spearman,
     permuted_spearman,
@@ -165,3 +166,9 @@ def test_permuting_within_groups_leaves_what_groups_explain() -> None:
     assert abs(within.rho) < 0.03
     assert within.low < 0 < within.high
     assert permuted_spearman(x[:, :5], x[:, :5], group[:, :5]).networks == 0
+
+
+def test_without_replicates_there_is_no_interval():
+    x, y = np.arange(24.0).reshape(2, 12), np.arange(24.0).reshape(2, 12)
+    assert np.isnan(between_clusters([1.0, 2, 3], [1.0, 2, 3], "aab", replicates=0).low)
+    assert np.isnan(permuted_spearman(x, y, np.zeros((2, 12), int), replicates=0).low)

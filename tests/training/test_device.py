@@ -189,7 +189,7 @@ def test_the_first_forward_pass_and_the_scores_take_place_on_the_device(training
     data = labelled(training.data, model, "t", META)
     module = model.module.to(META).eval()
     for look in (
-        lambda: checks.check_trainable("t", module, data, 20),
+        lambda: checks.check_trainable("t", module, data, data, 20),
         lambda: loss_and_accuracy(module, data),
     ):
         with pytest.raises(RuntimeError, match=r"Cannot copy out of meta|cannot be called on meta tensors"):

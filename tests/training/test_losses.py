@@ -79,6 +79,11 @@ def test_points_of_the_ball():
     assert float(points.mean(0).abs().max()) < 0.1
 
 
+@pytest.mark.parametrize("length", [0.5, 5.0, 1e6])
+def test_zero_stays_zero_at_any_length(length):
+    assert torch.equal(to_length(torch.zeros(2, 1, 3, 3), length), torch.zeros(2, 1, 3, 3))
+
+
 def test_lengths():
     v = torch.tensor([[[[3.0, 4.0]]], [[[0.0, 0.0]]], [[[0.3, 0.4]]]])
     torch.testing.assert_close(to_length(v, 2.0).flatten(1).norm(dim=1), torch.tensor([2.0, 0.0, 2.0]))
@@ -133,7 +138,8 @@ class Broken(LossSpec):
     def __call__(self, model, x, y, generator):
         if self.how == "raises":
             raise ZeroDivisionError("no loss")
-        return {"vector": model(x).sum(1), "number": 3.0, "nan": model(x).sum() * math.nan}[self.how]
+        free = torch.ones((), requires_grad=True)
+        return {"vector": model(x).sum(1), "number": 3.0, "nan": model(x).sum() * math.nan, "constant": free}[self.how]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +148,8 @@ class Broken(LossSpec):
         ("raises", r"failed in epoch 1, step 1: ZeroDivisionError: no loss; correct the model or the loss 'broken'"),
         ("vector", r"failed in epoch 1, step 1: .*correct the model or the loss 'broken'"),
         ("number", r"failed in epoch 1, step 1: .*correct the model or the loss 'broken'"),
-        ("nan", r"diverged in epoch 1, step 1 \(loss nan\)"),
+        ("nan", r"\(loss nan\): before any change .*: look at the images, the normalisation or the loss 'broken'"),
+        ("constant", r"the loss 'broken' has no gradient for any parameter of the model"),
     ],
 )
 def test_a_loss_that_fails_is_one_line(tmp_path, how, said):

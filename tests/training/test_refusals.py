@@ -49,6 +49,15 @@ class Pair(nn.Module):
         made = self.net(x)
         return (made, made) if self.always or self.training else made
 
+class Drawing(nn.Module):
+    # draws in eval mode too
+    def __init__(self):
+        super().__init__()
+        self.net = plain()
+
+    def forward(self, x):
+        return self.net(x) + torch.rand(1)
+
 class Moody(nn.Module):
     def __init__(self, after=5):
         super().__init__()
@@ -101,6 +110,11 @@ REFUSED = {
         lambda net: recipe(net("plain"), data=images(labels=[0, 55] * 6)),
         "probe set 'toy' has labels up to 55, so the model needs 56 classes, but it has 2",
     ),
+    "test labels": (
+        lambda net: recipe(net("plain"), test=images(labels=[0, 86] * 6)),
+        "probe set 'toy' has labels up to 86, so the model needs 87 classes, but it has 2",
+    ),
+    "random": (lambda net: recipe(net("Drawing")), "other logits for the same images in eval mode"),
     "one image": (
         lambda net: recipe(net("normed"), data=images(1)),
         "batch normalisation knows no variance of a single image, and the one image of probe set 'toy' gives it one",
@@ -140,6 +154,13 @@ def test_what_cannot_be_trained(nets, case):
     with pytest.raises(gf.BadInput, match=rf"^training 't'.*{said}|^training .*{said}") as error:
         gf.TrainedEncoder(make(nets)).build()
     assert "\n" not in str(error.value)
+
+
+def test_a_test_set_that_comes_later_is_checked_before_anything_is_scored(nets):
+    training = recipe(nets("plain"), epochs=1)
+    gf.training_curve(training)
+    with pytest.raises(gf.BadInput, match="labels up to 86, so the model needs 87 classes, but it has 2"):
+        gf.training_curve(training.evolve(test=images(labels=[0, 86] * 6)))
 
 
 def test_a_run_gives_it_as_bad_input(nets, tmp_path):

@@ -36,6 +36,9 @@ class Uncounted(gf.Digits):
     def count(self):
         return None
 
+    def listing(self):
+        raise gf.MissingFile("not there yet")
+
 
 def test_the_weights_are_those_after_the_step(model):
     training = recipe(model)
@@ -236,3 +239,14 @@ def test_the_time_left_counts_checkpoints_apart(monkeypatch, capsys):
 def test_the_file_names_sort_by_time():
     assert [Moment(5).file, Moment(391, "step").file] == ["epoch-00005.pt", "step-0000391.pt"]
     assert re.match(r"epoch \d", str(Moment.of(5)))
+
+
+def test_steps_of_a_set_whose_size_its_labels_tell(tmp_path):
+    data = gf.LongTail(gf.Digits(split="train"), 6.5)
+    assert data.count() is None
+    recipe = small(write_net(tmp_path), data=data, batch=64)
+    per_epoch = -(-len(data.listing().labels) // 64)
+    assert recipe.steps == per_epoch * recipe.epochs
+    encoder = gf.TrainedEncoder(recipe.evolve(checkpoint_steps=(5,)), at_step=5)
+    assert (encoder.coords["step"], encoder.coords["epoch"]) == (5, 5 / per_epoch)
+    assert gf.TrainedEncoder(recipe).coords["step"] == recipe.steps

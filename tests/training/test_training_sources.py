@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -131,3 +134,38 @@ def test_pictures_that_are_gone_take_no_weights_away(training, tmp_path):
     first = weights(training)
     shutil.rmtree(tmp_path / "train")
     assert torch.equal(weights(training), first)
+
+
+LOSS = """
+import attrs
+import geoframe as gf
+import torch
+
+FACTOR = {factor}
+
+@attrs.frozen(kw_only=True, slots=False, eq=False)
+class Mine(gf.LossSpec):
+    def __call__(self, model, x, y, generator):
+        return FACTOR * torch.nn.functional.cross_entropy(model(x), y)
+"""
+
+
+def own_loss(folder, factor, monkeypatch):
+    path = folder / f"loss{factor}" / "myloss.py"
+    path.parent.mkdir()
+    path.write_text(LOSS.replace("{factor}", factor))
+    spec = importlib.util.spec_from_file_location("myloss", path)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "myloss", module)
+    spec.loader.exec_module(module)
+    return module.Mine()
+
+
+def test_a_loss_whose_code_has_changed_is_trained_with_again(tmp_path, monkeypatch, capsys):
+    recipe = small(write_net(tmp_path), epochs=1)
+    first, second = recipe.evolve(loss=own_loss(tmp_path, "1.0", monkeypatch)), None
+    before = weights(first)
+    second = recipe.evolve(loss=own_loss(tmp_path, "0.1", monkeypatch))
+    assert first.key == second.key
+    assert not torch.equal(before, weights(second))
+    assert "file myloss.py: Mine has changed; it is trained again" in capsys.readouterr().err
