@@ -126,6 +126,10 @@ class Encoder(Spec):
         """Cheap digest of local weights, without building or downloading; None where there is none."""
         return None
 
+    def missing(self) -> str:
+        """Say what of the weights can't be found, without a download; "" where all is there, or that isn't known."""
+        return ""
+
     def randomised(self) -> Encoder:
         """Return the same architecture with random weights, under the same name."""
         return self

@@ -29,6 +29,12 @@ def check_fields(spec: Any) -> None:
             raise BadInput(f"{type(spec).__name__}: {field.alias}={value!r:.80} should be {wanted}")
 
 
+def check_memory(memory: Any) -> None:
+    """Refuse a cap on memory that isn't a number of bytes; None is none."""
+    if memory is not None and not (_PLAIN["int"][1](memory) and memory > 0):
+        raise BadInput(f"memory={memory!r:.80} should be a number of bytes, such as 512 * 2**20")
+
+
 def accepts(spec: Any, name: str, value: Any) -> bool:
     """Whether a field is annotated by plain types alone, and a value is of one of them."""
     field = next(field for field in attrs.fields(type(spec)) if field.alias == name)

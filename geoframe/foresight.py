@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from geoframe.attacks import INSTALL, Attack
+from geoframe.encoder import Encoder
 from geoframe.errors import GeoframeError
 from geoframe.plan import Cell
 from geoframe.probeset import ProbeSet
@@ -47,14 +48,16 @@ def trainings_line(found: list[tuple[Training, bool]]) -> str:
 
 
 def not_found(cells: Iterable[Cell], pending: Iterable[Training]) -> list[str]:
-    """Say which data can't be found now: of probe sets, of probes' reference sets and of trainings to come."""
-    sets: dict[int, ProbeSet] = {}
-    for spec in [*(spec for cell in cells for spec in _read(cell)), *pending]:
-        sets |= {id(inner): inner for inner in nested(spec) if isinstance(inner, ProbeSet)}
-    problems = ((probeset.label, _problem(probeset)) for probeset in sets.values())
-    return list(
-        dict.fromkeys(f"the data of {label!r} can't be found: {problem}" for label, problem in problems if problem)
-    )
+    """Say what can't be found now: weights, and the images of probe sets, reference sets and trainings to come."""
+    specs = [spec for cell in cells for spec in _read(cell)]
+    wanted = {id(inner): inner for spec in (*specs, *pending) for inner in nested(spec)}
+    sources = [spec for spec in wanted.values() if isinstance(spec, ProbeSet | Encoder)]
+    problems = ((spec, _problem(spec)) for spec in sources)
+    return list(dict.fromkeys(_line(spec, problem) for spec, problem in problems if problem))
+
+
+def _line(spec: ProbeSet | Encoder, problem: str) -> str:
+    return problem if isinstance(spec, Encoder) else f"the data of {spec.label!r} can't be found: {problem}"
 
 
 def not_installed(cells: Iterable[Cell]) -> str:
@@ -83,7 +86,9 @@ def _epochs(n: int) -> str:
 
 
 def _read(cell: Cell) -> Iterator[Spec]:
-    """What is read to measure a cell: its probe set and probe, and the encoder's images where rays start at those."""
+    """What is read to measure a cell: encoder, probe set and probe, and the training images where rays start there."""
+    if not isinstance(cell.encoder, TrainedEncoder):
+        yield cell.encoder
     yield cell.probeset
     yield cell.probe
     rays = "reference_id" in cell.probe.declared() and getattr(cell.probe, "reference", None) is None
@@ -91,8 +96,8 @@ def _read(cell: Cell) -> Iterator[Spec]:
         yield cell.encoder.training_set
 
 
-def _problem(probeset: ProbeSet) -> str:
+def _problem(spec: ProbeSet | Encoder) -> str:
     try:
-        return probeset.missing()
+        return spec.missing()
     except (GeoframeError, OSError) as error:
         return " ".join(str(error).split())

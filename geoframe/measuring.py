@@ -12,6 +12,7 @@ import xarray as xr
 
 from geoframe.encoder import Encoder
 from geoframe.errors import BadInput
+from geoframe.field_types import check_memory
 from geoframe.geometry.directions import stream_key
 from geoframe.labelling import label_block
 from geoframe.loaded import LoadedEncoder
@@ -109,6 +110,7 @@ def measure(
         Where the encoder would give silently wrong numbers, or an input can't be used.
     """
     _check_arguments(probe, encoder, images)
+    check_memory(memory)
     forget_changed()
     loaded = encoder.load(resolve_device(device))
     data = images.load(loaded.input_shape)

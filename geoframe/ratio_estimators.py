@@ -169,9 +169,14 @@ def _sketched(encoder: LoadedEncoder, push: Push, x: torch.Tensor, directions: t
     try:
         sketch = sketch_range(encoder.features, push, x, directions, batch, encoder.memory)
     except NotAdjoint as error:
+        if "does not require grad" in str(error):
+            raise EncoderRefused(
+                f"encoder {encoder.label!r} has no reverse-mode derivative: remove .detach() and torch.no_grad() from "
+                "its forward (RatioProbe(estimator='paper') needs forward mode only)"
+            ) from error
         raise EncoderRefused(
             f"encoder {encoder.label!r} has no reverse-mode derivative that agrees with its forward-mode one "
-            f"({error}): use estimator='paper', which needs none"
+            f"({error}): RatioProbe(estimator='paper') needs none"
         ) from error
     encoder.count((PULLBACK_COST - 1) * len(sketch.pullback))
     return sketch

@@ -14,7 +14,8 @@ from geoframe.cells import CellStore, Failure
 from geoframe.engines.engine import BlockDone, Event, Failed, Finished, Job, Outdated, Started
 from geoframe.errors import MissingFile
 from geoframe.explain import Decision, decide, refuse_mixing
-from geoframe.foresight import not_installed
+from geoframe.field_types import check_memory
+from geoframe.foresight import not_found, not_installed, trainings
 from geoframe.loading import FoundStudy, find_study
 from geoframe.plan import Cell, Plan
 from geoframe.progress import Progress
@@ -96,6 +97,7 @@ def run(
     BadInput
         Before anything is computed, where the study or an option can't be used.
     """
+    check_memory(memory)
     found = find_study(study)
     options = Options(device=device, engine=engine, memory=memory, set=(set,) if isinstance(set, str) else tuple(set))
     plan = Plan.of(found.study.resolve(preset, options.set))
@@ -169,6 +171,7 @@ class Runner:
             return
         self._left = {decision.job.cell.key: decision.passes_left() or 0.0 for decision in missing}
         self._waiting = {*self._left}
+        self._warn([decision.job.cell for decision in missing])
         self.progress.begin(sum(self._left.values()), len(missing))
         for decision in missing:
             if decision.stale:
@@ -177,6 +180,12 @@ class Runner:
                 self.progress.say(f"{decision.job.cell.label}: computed again, {decision.reason}")
         self._run([decision.job for decision in self.report.decisions])
         self._run(self._disagreeing())
+
+    def _warn(self, cells: list[Cell]) -> None:
+        """Say at once what can't be found: its cells will fail, perhaps after days of others."""
+        pending = [training for training, cached in trainings(cells) if not cached]
+        for problem in not_found(cells, pending):
+            self.progress.say(f"warning: {problem}")
 
     def _run(self, jobs: list[Job]) -> None:
         if not all(job.complete for job in jobs):

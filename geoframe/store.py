@@ -145,5 +145,5 @@ def open(path: str | Path) -> xr.DataTree:
     results = folder / "results.zarr" if (folder / "results.zarr").is_dir() else folder
     if not (results / "zarr.json").is_file():
         what = "run.json but no results yet" if (folder / "run.json").is_file() else "no results of a run"
-        raise MissingFile(f"{folder} holds {what}: give the folder that `geoframe run` wrote")
+        raise MissingFile(f"{folder} holds {what}: give the folder that `geoframe run` or `profile` wrote")
     return xr.open_datatree(results, engine="zarr", consolidated=False)

@@ -74,10 +74,9 @@ def kill_and_resume(folder, duration, seed):
     return contents(folder / "run" / "results.zarr")
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_a_killed_run_resumes_to_the_same_bits(whole, tmp_path, seed):
+def test_a_killed_run_resumes_to_the_same_bits(whole, tmp_path):
     results, duration = whole
-    assert kill_and_resume(tmp_path, duration, seed) == results
+    assert kill_and_resume(tmp_path, duration, 0) == results
 
 
 @pytest.mark.slow

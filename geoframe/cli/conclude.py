@@ -51,6 +51,8 @@ def _by_cause(report: Report) -> list[tuple[list[str], Failure]]:
 
 def _advice(report: Report) -> str:
     """One line: how far the run is, and how to go on."""
+    from geoframe.report import BAD_INPUT
+
     total = len(report.plan.unique())
     if not report.failures and not report.interrupted:
         return (
@@ -58,6 +60,8 @@ def _advice(report: Report) -> str:
             "said above and run the same command, which measures nothing again"
         )
     done = sum(decision.job.complete for decision in report.decisions)
+    if not done and report.exit_code == BAD_INPUT:
+        return "nothing was measured: correct what is said above, and run it again"
     state = "stopped" if report.interrupted else "incomplete"
     command = shlex.join(["geoframe", *sys.argv[1:]])
     return f"{state}: {done} of {total} cells are finished; to go on, run the same command: {command}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from geoframe.encoder import Shape
     from geoframe.encoders.model import ModelEncoder
     from geoframe.loading import FoundStudy
+    from geoframe.plan import Plan
     from geoframe.probes.ratio import RatioProbe
     from geoframe.probesets.files import FileSet
 
@@ -65,7 +67,7 @@ def profile(ctx: click.Context, /, out: Path | None, device: str, memory: str | 
     """
     from geoframe.plan import Plan
 
-    found, lines = _study(**asked)
+    found, lines = _study(**{name: _as_found(name, value) for name, value in asked.items()})
     cap = bytes_of(memory, "--memory")
     plan = Plan.of(found.study.resolve())
     screen = console()
@@ -80,7 +82,34 @@ def profile(ctx: click.Context, /, out: Path | None, device: str, memory: str | 
     conclude(screen, report, bool(ctx.meta.get(TRACEBACK)))
     if any("no weights of" in fail.cause or "can't download" in fail.cause for _, fail in report.failures):
         screen.print("add --random to measure the architecture with random weights", markup=False)
+    if report.published and (said := _unreached(report.folder, plan)):
+        screen.print(said, markup=False, soft_wrap=True)
     ctx.exit(report.exit_code)
+
+
+def _unreached(folder: Path, plan: Plan) -> str:
+    """Say how many ratios have a larger error than was asked for, all directions used up."""
+    from geoframe.statistics.profile_table import above_target
+    from geoframe.store import open as open_results
+
+    probe: RatioProbe = plan.study.probes[0]  # type: ignore[assignment]
+    short, count = above_target(open_results(folder)[probe.label].to_dataset(), probe.target_se)
+    if not short:
+        return ""
+    return (
+        f"{short} of {plural(count, 'ratio')} stopped at {probe.directions} directions, the most, above the target of "
+        f"{probe.target_se:g}"
+    )
+
+
+def _as_found(name: str, value: Any) -> Any:
+    """Write a path one way, however it was typed: "./photos/" is "photos", and the same results."""
+    path, colon, function = str(value or "").rpartition(":") if name == "model" else (value or "", "", "")
+    if not path or (name == "model" and not path.endswith(".py")) or name not in ("model", "images"):
+        return value
+    absolute = Path(os.path.abspath(Path(path).expanduser()))
+    inside = absolute.is_relative_to(Path.cwd())
+    return str(absolute.relative_to(Path.cwd()) if inside else absolute) + colon + function
 
 
 def _study(
@@ -103,7 +132,8 @@ def _study(
     lines = [
         f"model    {encoder.label}: {origin}" + (f"; and its random copy, {copy.label}" if copy else ""),
         f"images   {plural(len(probeset.files()), 'image')} of {images or 'the embedded photographs'}{at}",
-        f"scales   {_ladder(probe, chosen)}, each to a relative standard error of {target_se:g}",
+        f"scales   {_ladder(probe, chosen)}, each to a relative standard error of {target_se:g} "
+        f"or {probe.directions} directions",
     ]
     return profile_study(called, encoder, probeset, probe, copy), lines
 

@@ -31,7 +31,8 @@ def status(out: Path) -> None:
     study = run["study"]
     called = f"{study['name']}: {study['title']}" if study["title"] else study["name"]
     place = f"; {study['reference']}" if study["reference"] else ""
-    screen.print(f"{called}; preset {study['preset']}{place}", markup=False, soft_wrap=True)
+    made = "" if study["reference"] == "profile" else f"; preset {study['preset']}{place}"
+    screen.print(f"{called}{made}", markup=False, soft_wrap=True)
     screen.print(listing, markup=False)
     published = f"results in {folder.results}" if folder.results.exists() else "no results published yet"
     screen.print(f"{states.count('finished')} of {len(states)} cells are finished; {published}", markup=False)
@@ -45,7 +46,9 @@ def read_run(out: Path) -> tuple[RunFolder, dict[str, Any]]:
     folder = RunFolder(out)
     run = folder.read()
     if run is None:
-        raise MissingFile(f"{out} is not the folder of a run (it has no run.json): give what `geoframe run` wrote")
+        raise MissingFile(
+            f"{out} is not the folder of a run (it has no run.json): give what `geoframe run` or `profile` wrote"
+        )
     return folder, run
 
 

@@ -37,6 +37,6 @@ def bytes_of(text: str | None, option: str) -> int | None:
         return None
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     size = int(float(found[1]) * 2 ** _UNITS[found[2].upper()]) if found else 0
-    if size < 1:
-        raise BadInput(f"{option} {text!r}: give a size, as in 512MB or 2GB")
+    if size < 1 or (size < 2**20 and text.strip().isdigit()):  # bytes: surely meant otherwise
+        raise BadInput(f"{option} {text!r}: give a size with its unit, as in 512MB or 2GB")
     return size

@@ -150,6 +150,10 @@ class CheckpointEncoder(ModelEncoder):
         if self._local_file() is None and not self.url:
             raise self._missing()
 
+    def missing(self) -> str:
+        """Say that the file isn't here, where it can't be downloaded."""
+        return "" if self.url or self._local_file() else str(self._missing())
+
     def build(self) -> Network:
         """Build the architecture with the file's weights."""
         network = super().build()

@@ -108,5 +108,5 @@ def _downloaded(repo: str, names: tuple[str, ...], model: str) -> Path:
     target = weights_folder() / f"{model}{Path(names[0]).suffix}"
     raise MissingFile(
         f"no weights of {model!r}: can't download {names[0]} from {constants.ENDPOINT}/{repo} ({problem}): "
-        f"get that file and save it as {target}, or use pretrained=False for the random-init copy"
+        f"get that file and save it as {target}, or use pretrained=False (--random) for the random copy"
     )

@@ -62,7 +62,8 @@ def named_encoder(
 def _is_factory(model: str) -> bool:
     if model.startswith(HUBS):
         return False
-    if model.endswith(".py"):
+    if model.removesuffix(":").endswith(".py"):
+        model = model.removesuffix(":")
         raise BadInput(f"{model}: say which function builds the network, as in {model}:build")
     if model.endswith(WEIGHTS) and Path(model).is_file():
         raise BadInput(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from geoframe.errors import EncoderRefused
+from geoframe.errors import FAILURES, EncoderRefused
 
 OUTPUT = "output"  # the layer's name where the model's own output is the feature vector
 
@@ -102,7 +102,7 @@ def split_head(model: nn.Module, input_shape: tuple[int, ...], label: str = "mod
     x = _example(input_shape)
     try:
         calls, output = _linear_calls(model.eval(), x)
-    except (RuntimeError, TypeError, ValueError) as error:
+    except FAILURES as error:  # the user's code can raise anything
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
         raise EncoderRefused(f"encoder {label!r} fails on images of shape {tuple(input_shape)}: {reason}") from error
     if isinstance(output, torch.Tensor) and not bool(torch.isfinite(output).all()):
@@ -112,7 +112,7 @@ def split_head(model: nn.Module, input_shape: tuple[int, ...], label: str = "mod
     if not calls or not _makes(calls[-1], output):
         raise EncoderRefused(
             f"encoder {label!r}: its output is not made by a linear layer, so there is no classifier to split off: "
-            "pass head=None to measure the output itself, or give features and head to ModuleEncoder"
+            "pass head=None (--head none) to measure the output itself, or give features and head to ModuleEncoder"
         )
     name = calls[-1].name
     layer = model.get_submodule(name)
@@ -133,10 +133,10 @@ def _check_parts(features: nn.Module, head: nn.Module, x: torch.Tensor, output: 
         same = parts.shape == torch.as_tensor(output).shape and torch.allclose(
             parts, torch.as_tensor(output), rtol=1e-4, atol=1e-5, equal_nan=True
         )
-    except (RuntimeError, TypeError, ValueError, AttributeError) as error:
+    except FAILURES as error:
         same, problem = False, str(error)
     if not same:
         raise EncoderRefused(
             f"encoder {label!r} can't be split at {name!r} ({problem}): "
-            "pass head=None, or give features and head to ModuleEncoder"
+            "pass head=None (--head none), or give features and head to ModuleEncoder"
         )

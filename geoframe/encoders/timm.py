@@ -141,7 +141,18 @@ class TimmEncoder(ModelEncoder):
 
     def _local_file(self) -> Path | None:
         folder = weights_folder()
-        return first_file(folder / f"{self.model}{ending}" for ending in (".safetensors", ".pth", ".bin"))
+        endings = (".safetensors", ".pth", ".bin")
+        return first_file(folder / f"{name}{ending}" for name in self._spellings() for ending in endings)
+
+    def _spellings(self) -> tuple[str, ...]:
+        """The name as it was given; without a tag, also with that of timm's default weights, and the other way."""
+        import timm
+
+        name, _, tag = self.model.partition(".")
+        default = getattr(timm.models.get_pretrained_cfg(name), "tag", None)
+        if not default or tag not in ("", default):
+            return (self.model,)
+        return (self.model, name if tag else f"{name}.{default}")
 
     def _weights(self) -> tuple[dict[str, Any], str]:
         from geoframe.encoders.hub import timm_weights

@@ -53,7 +53,7 @@ class BridgeScatter(Figure):
     def caption(self) -> str:
         """What is drawn."""
         return (
-            "η*: scale at which m_η/η² of an image peaks; q25: distance within which a quarter of isotropic signed "
+            "η*: scale at which $m_\\eta/\\eta^2$ of an image peaks; q25: distance within which a quarter of isotropic signed "
             "rays have left its class, along other directions. Dots: images with a peak; ρ: Spearman's within "
             "networks, pooled, and the number of images (few peaks: below 10 in each network). Dotted: η* = q25."
         )
@@ -114,7 +114,7 @@ class BridgeForest(Figure):
         return (
             "Spearman's ρ over images within networks, pooled over the networks of a state (n: images with a peak, in "
             "networks with ten or more), with 95 % bootstrap intervals over seeds and images; of permutations: the "
-            "mean and 95 % of them. η* is no news beyond local geometry where the mark given η_J is at 0."
+            "mean and 95 % of them. η* is no news beyond local geometry where the mark given $\\eta_J$ is at 0."
         )
 
     def draw(self, tree: xr.DataTree) -> dict[str, matplotlib.figure.Figure]:

@@ -48,19 +48,23 @@ class FormationProfiles(Figure):
     def _panels(self, ds: xr.Dataset, found: list[Course]) -> matplotlib.figure.Figure:
         from geoframe.figures import style
         from geoframe.statistics.bootstrap import median_over_images
+        from geoframe.statistics.bump import measured
 
         sets = select.names(ds, "probeset")
+        there = measured(ds)
+        pairs = [(c, n) for c in found for n in sets if there.sel(encoder=list(c.names), probeset=n).any()]
+        pairs = pairs or [(c, n) for c in found for n in sets]
         medians = {
             (course.label, name): positive(
                 median_over_images(ds["ratio"].sel(encoder=list(course.names), probeset=name))
             )
-            for course in found
-            for name in sets
+            for course, name in pairs
         }
         every = np.concatenate([values.ravel() for values in medians.values()])
-        figure, axes = style.panels(len(medians), len(sets), (2.5, 2.3), self.footnote(), top=0.3)
+        columns = len(sets) if len(pairs) == len(found) * len(sets) else min(3, len(pairs))
+        figure, axes = style.panels(len(medians), columns, (2.5, 2.3), self.footnote(), top=0.3)
         colours = _colours(found)
-        for ax, (course, name) in zip(axes, ((c, n) for c in found for n in sets), strict=False):
+        for ax, (course, name) in zip(axes, pairs, strict=False):
             style.log_axes(ax, scale_limits(ds["scale"].values), style.log_limits(every), most=(5, 6))
             draw_course(ax, ds["scale"].values, medians[course.label, name], course, colours)
             style.label_outer(ax)
@@ -69,6 +73,7 @@ class FormationProfiles(Figure):
         places, labels = style.log_ticks(low, high, 6)
         bar = figure.colorbar(colours, ax=axes, ticks=places, shrink=0.8, aspect=18 * len(found))
         bar.set_ticklabels(labels)
+        bar.minorticks_off()
         bar.set_label("optimiser steps")
         return figure
 

@@ -86,5 +86,5 @@ def _line(ax: Any, one: CoveredRun, place: int) -> Any:
 
 def _entry(how: str, panels: dict[str, list[CoveredRun]]) -> str:
     """The optimiser's name, and how many seeds where there are several."""
-    most = max(sum(one.optimiser == how for one in members) for members in panels.values())
+    most = max(len({one.seed for one in members if one.optimiser == how}) for members in panels.values())
     return NAMES.get(how, how) + (f" ({most} seeds)" if most > 1 else "")

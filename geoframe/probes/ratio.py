@@ -44,6 +44,11 @@ def _check_directions(_probe: Any, field: Any, value: int) -> None:
         raise ValueError(f"{field.name} must be an even number, 4 or more (each comes with its negative), not {value}")
 
 
+_WIDENED = Output(
+    ("scale",), long_name="standard error of the response ratio, widened so that ±1.96 of it is a 95 % interval"
+)
+
+
 @attrs.frozen(kw_only=True)
 class RatioProbe(Probe):
     """Response ratio r_η(x): measured feature displacement over its local linear prediction (A, eq. 1).
@@ -121,6 +126,10 @@ class RatioProbe(Probe):
         super().__attrs_post_init__()
         if self.estimator == "adaptive" and self.directions < LEAST:
             raise ValueError(f"estimator='adaptive' needs directions={LEAST} or more, not {self.directions}")
+
+    def declared(self) -> Mapping[str, Output]:
+        """Return the outputs; `ratio_se` says what it is for this estimator."""
+        return self.outputs if self.estimator == "paper" else {**self.outputs, "ratio_se": _WIDENED}
 
     def default_name(self) -> str:
         """Return "ratio"."""

@@ -41,12 +41,18 @@ def _leads_back(folder: str) -> bool:
     return os.path.commonpath([target, parent]) == target
 
 
+def _tidy(root: str | os.PathLike[str]) -> str:
+    """Return a path without what changes nothing, such as a slash at its end: equal folders have equal keys."""
+    text = os.fspath(root)
+    return os.path.normpath(text) if text else text
+
+
 @attrs.frozen(slots=False, eq=False)
 class ImageFolder(FileSet):
     """Images below a folder, all or a seeded draw, sorted by path.
 
     Ids are paths relative to the folder. The label of an image is the index of its first sub-folder among the
-    sorted sub-folders that hold images (matching the pattern); −1 for images that lie in the folder itself.
+    sorted sub-folders that hold images, whatever the pattern; −1 for images that lie in the folder itself.
     The draw depends on the seed and on the set of relative paths only.
 
     Attributes
@@ -62,9 +68,10 @@ class ImageFolder(FileSet):
         Only images whose relative path matches, as in `"cat/*.png"`; `*` matches slashes too.
     """
 
+    version: ClassVar[str] = "2"
     hint: ClassVar[str] = ""
 
-    root: str = attrs.field(converter=os.fspath)
+    root: str = attrs.field(converter=_tidy)
     n: int | None = attrs.field(default=None, validator=is_count, kw_only=True)
     seed: int = attrs.field(default=0, validator=is_seed, kw_only=True)
     pattern: str = attrs.field(default="*", kw_only=True)
@@ -97,11 +104,11 @@ class ImageFolder(FileSet):
         """Return the drawn files, sorted by path."""
         root, paths = self.folder(), self.paths()
         chosen = draw(paths, self.n, self.seed, f"images in {root}")
-        labels = self.labels(chosen, paths)
+        labels = self.labels(chosen, image_paths(root))
         return [ImageFile(path, label, root / path) for path, label in zip(chosen, labels, strict=True)]
 
     def labels(self, chosen: Sequence[str], paths: Sequence[str]) -> list[int]:
-        """Labels of the chosen paths among all paths."""
+        """Labels of the chosen paths among all paths of the folder, those too that the pattern leaves out."""
         classes = sorted({path.partition("/")[0] for path in paths if "/" in path})
         index = {name: i for i, name in enumerate(classes)}
         return [index[path.partition("/")[0]] if "/" in path else -1 for path in chosen]

@@ -140,8 +140,9 @@ class AttackSummary(Summary):
         """What the columns are."""
         return (
             "correct / wrong: attacked images by their prediction (published: Neural Expansion, I.3, whose images are "
-            "more); fooled: share of the images classified correctly before; moved: medians over these, raw pixels; "
-            f"covered: mean share of a test image's rays that keep its predicted class; {INTERVALS}, Wilson's for "
+            "more); fooled: share of the images classified correctly before; L2, L∞: how far these were moved, "
+            "medians, raw pixels; covered: mean share of a test image's rays that keep its predicted class; "
+            f"{INTERVALS}, Wilson's for "
             "shares of images, and for coverage where every image has 0 or every one 100 %"
         )
 

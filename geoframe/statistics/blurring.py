@@ -109,7 +109,8 @@ def _mostly(claims: list[Claim]) -> Claim:
     """What several comparisons come to."""
     agree, disagree = (sum(claim.verdict == word for claim in claims) for word in (AGREES, DISAGREES))
     verdict = AGREES if 2 * agree > len(claims) else DISAGREES if 2 * disagree > len(claims) else INCONCLUSIVE
-    value = 100 * agree / len(claims)
+    judged = any(np.isfinite(claim.low) for claim in claims)
+    value = 100 * agree / len(claims) if judged else np.nan
     first = claims[0]
     return Claim(
         subject="all", claim=first.claim, published="mostly", value=value, n=len(claims), units="%", verdict=verdict

@@ -136,6 +136,9 @@ class BridgeSummary(Summary):
             "[95 % of permutations]. Beyond η_J: yes where the interval given "
             f"η_J excludes 0, no where it lies within ±{SMALL}, else inconclusive; random labels count as memorised "
             "from 80 % fit on. A peak is 1.3 times the smallest rung, and not within 10 % of the last. "
+            "q25, b: distances within which a quarter of random rays have left the class, and to the nearest class "
+            "change that attacks find, medians (none found: images without; q25/half-space: over what it is for a "
+            "half-space at b); kept: median share of rays that hold the class at η*. "
             f"{self.note}"
         ).strip()
 

@@ -11,6 +11,7 @@ from geoframe.errors import BadInput
 from geoframe.spec import count
 from geoframe.statistics.bootstrap import MedianProfile, median_profile
 from geoframe.statistics.profile import FEWEST_RUNGS, Array, BumpRule
+from geoframe.statistics.tables import with_error
 from geoframe.summary import Summary, stored_node
 
 if TYPE_CHECKING:
@@ -101,6 +102,14 @@ def medians_of(ds: xr.Dataset, rule: BumpRule | None = None, *, replicates: int 
     return out
 
 
+def measured(ds: xr.Dataset) -> xr.DataArray:
+    """Which encoders were measured on which probe sets at all, whatever came of it: over `ratio`'s leading dims."""
+    found = ds["response"].notnull() if "response" in ds else ds["ratio"].notnull() | True  # results always have it
+    found = found.any(("image", "scale"))
+    found.attrs = {"units": "1", "long_name": "whether the encoder was measured on the probe set"}
+    return found
+
+
 def _stack(values: list[Any], lead: tuple[int, ...]) -> Array:
     stacked = np.stack([np.asarray(v) for v in values])
     return stacked.reshape((*lead, *stacked.shape[1:]))
@@ -169,13 +178,14 @@ class BumpSummary(Summary):
         """How the peak is found, and what ± is."""
         return (
             "of the median over images; peak by a parabola through three log-log points, so it may lie between scales; "
-            "± is one standard error (bootstrap over images and directions)"
+            "± is one standard error of the height (bootstrap over images and directions)"
         )
 
     def compute(self, tree: xr.DataTree) -> xr.Dataset:
         """Apply `bump` to the probe's node."""
-        ds = bump(stored_node(tree, self.probe), self.rule, replicates=self.replicates, seed=self.seed)
-        return ds.assign_attrs(probe=self.probe)
+        node = stored_node(tree, self.probe)
+        ds = bump(node, self.rule, replicates=self.replicates, seed=self.seed)
+        return ds.assign(measured=measured(node)).assign_attrs(probe=self.probe)
 
     def rows(self, ds: xr.Dataset) -> tuple[list[str], list[list[str]]]:
         """Return the table: one row an encoder and probe set, in the results' order."""
@@ -185,6 +195,8 @@ class BumpSummary(Summary):
         rows = []
         for place in np.ndindex(ds["is_bump"].shape):
             cell = ds.isel(dict(zip(lead, place, strict=True)))
+            if "measured" in cell and not cell["measured"]:  # a study's match pairs only some
+                continue
             rows.append([*(str(cell[d].item()) if d in cell.coords else "" for d in lead), *_row(cell)])
         return headers, rows
 
@@ -193,12 +205,11 @@ def _row(cell: xr.Dataset) -> list[str]:
     images = str(int(cell["n_images"]))
     if not bool(cell["peak"]):
         return [images, "–", "–", "–", verdict(cell)]
-    height, scale = (f"{float(cell[v]):.3g}" for v in ("peak_height", "peak_scale"))
-    width, error = float(cell["width"]), float(cell["peak_height_se"])
+    width = float(cell["width"])
     return [
         images,
-        f"{height} ± {error:.2g}" if np.isfinite(error) else height,
-        scale,
+        with_error(float(cell["peak_height"]), float(cell["peak_height_se"])),
+        f"{float(cell['peak_scale']):.3g}",
         f"{width:.2f}" if np.isfinite(width) else "censored",
         verdict(cell),
     ]

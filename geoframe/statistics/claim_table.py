@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 AGREES, DISAGREES, INCONCLUSIVE = "agrees", "disagrees", "inconclusive"
 NOT_GIVEN = "not given"
+REPORTED = "reported"  # no published figure to compare with
 TEXTS = ("subject", "claim", "published", "verdict", "units")
 NUMBERS = {
     "value": ("see units", "ours"),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 LEVEL = 0.95
 FEWEST = 10  # of a bootstrap over images: below, resampling says little, and no interval is given
+PERMUTATIONS = 9999  # all of them where there are fewer, else so many at random: no p below 0.0001
 
 
 def mann_whitney(first: xr.DataArray, second: xr.DataArray, dim: str = "image") -> xr.Dataset:
@@ -213,7 +214,12 @@ def _mann_whitney(first: Array, second: Array) -> tuple[float, ...]:
     counts = float(len(first)), float(len(second))
     if not len(first) or not len(second):
         return (np.nan, np.nan, np.nan, *counts)
-    found = stats.mannwhitneyu(first, second)
+    ties = len(np.unique(np.concatenate([first, second]))) < len(first) + len(second)
+    few = (
+        ties and 2 <= min(len(first), len(second)) < FEWEST
+    )  # for which there are no tables, and normal's tail is too thin
+    method = stats.PermutationMethod(n_resamples=PERMUTATIONS, rng=0) if few else "auto"
+    found = stats.mannwhitneyu(first, second, method=method)
     return float(found.statistic), float(found.pvalue), float(first.mean() - second.mean()), *counts
 
 

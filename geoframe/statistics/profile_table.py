@@ -10,6 +10,7 @@ import numpy as np
 from geoframe.errors import BadInput
 from geoframe.spec import count
 from geoframe.statistics.bump import medians_of
+from geoframe.statistics.tables import with_error
 from geoframe.summary import Summary, stored_node
 
 if TYPE_CHECKING:
@@ -66,6 +67,12 @@ def profile_table(ds: xr.Dataset, *, replicates: int = 1000, seed: int = 0) -> x
     return found.assign_attrs(bootstrap_replicates=replicates, bootstrap_seed=seed)
 
 
+def above_target(ds: xr.Dataset, target: float) -> tuple[int, int]:
+    """Count the valid ratios whose relative standard error is above a target, and all of them."""
+    error = (ds["ratio_se"] / ds["ratio"]).where(ds["valid"] > 0)
+    return int((error > target).sum()), int(error.notnull().sum())
+
+
 @attrs.frozen(kw_only=True)
 class ProfileSummary(Summary):
     """Table of the response profile: scale by scale, the median ratio, valid images, and directions used.
@@ -118,12 +125,7 @@ def _row(rung: xr.Dataset) -> list[str]:
     images = int(rung["n_images"])
     return [
         f"{float(rung['scale']):.3g}",
-        "–" if np.isnan(median) else _digits(median, 3) + (f" ± {_digits(error, 2)}" if np.isfinite(error) else ""),
+        "–" if np.isnan(median) else with_error(median, error),
         "–" if np.isnan(share) else f"{round(share * images)}/{images}",
         "–" if np.isnan(directions) else f"{directions:.0f}",
     ]
-
-
-def _digits(value: float, count: int) -> str:
-    """So many significant digits, zeros at the end too."""
-    return f"{value:#.{count}g}".removesuffix(".")

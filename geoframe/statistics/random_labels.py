@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import attrs
 import numpy as np
 
-from geoframe.statistics.claim_table import AGREES, DISAGREES, Claim, Claims, by_interval, unclear
+from geoframe.statistics.claim_table import AGREES, DISAGREES, REPORTED, Claim, Claims, by_interval, unclear
 from geoframe.statistics.compare import mann_whitney, mean_interval
 from geoframe.statistics.pairing import along_encoder, initial
 from geoframe.statistics.tables import RULE, by_sign, number
@@ -22,7 +22,6 @@ TRUE, RANDOM = "true", re.compile(r"random\d+")  # variants: I.1's RANDOM-10 is 
 PUBLISHED_TRUE, PUBLISHED_RANDOM = 80.0, (17.0, 24.0)  # %, §6 and I.1; Table 7 itself isn't in the text
 MEMORISED = 0.8  # train accuracy below which a network says nothing about memorised labels
 DATASET = "MNIST"  # whose figures are published
-REPORTED = "reported"
 
 
 @attrs.frozen

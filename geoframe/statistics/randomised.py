@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 
 from geoframe.spec import count
-from geoframe.statistics.claim_table import AGREES, DISAGREES, INCONCLUSIVE, NOT_GIVEN, Claim, Claims, unclear
+from geoframe.statistics.claim_table import AGREES, DISAGREES, INCONCLUSIVE, NOT_GIVEN, REPORTED, Claim, Claims, unclear
 from geoframe.statistics.compare import FEWEST
 from geoframe.statistics.peaks import interval
 from geoframe.statistics.profile import Array, Shape
@@ -105,7 +105,8 @@ class RandomisedClaims(Claims):
         """Claims about accuracies; none where they aren't known."""
         published = PUBLISHED.get(treatment, (NOT_GIVEN, NOT_GIVEN))
         if np.isfinite(train):
-            verdict = AGREES if train >= MEMORISED else _little(train)
+            given = published[0] != NOT_GIVEN
+            verdict = _little(train) if train < MEMORISED else AGREES if given else REPORTED
             yield Claim(
                 subject=SHORT[treatment],
                 claim="train accuracy",
@@ -115,7 +116,8 @@ class RandomisedClaims(Claims):
                 verdict=verdict,
             )
         if np.isfinite(test):
-            verdict = AGREES if test <= CHANCE_FACTOR * self.chance else DISAGREES
+            near = AGREES if test <= CHANCE_FACTOR * self.chance else DISAGREES
+            verdict = near if published[1] != NOT_GIVEN else REPORTED
             yield Claim(
                 subject=SHORT[treatment],
                 claim="test accuracy",

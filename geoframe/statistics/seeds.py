@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import attrs
@@ -71,14 +71,15 @@ def covered_runs(ds: xr.Dataset, coverage: xr.DataArray) -> list[CoveredRun]:
     for run in runs(ds):
         mine = coverage.sel(encoder=list(run.encoders))
         if bool(mine.notnull().any()):
-            network = " ".join(filter(None, (label(ds, run.name, name) for name in ("architecture", "dataset"))))
             how = label(ds, run.name, "optimiser") or optimiser(ds, run.name)
+            parts = [label(ds, run.name, name) for name in ("architecture", "dataset", "variant")]
+            network = " ".join(part for part in parts if part and part != how)
             found.append(CoveredRun(run, network or run.name, how, label(ds, run.name, "seed"), mine))
     return found
 
 
 def by_network(found: Sequence[CoveredRun]) -> dict[str, list[CoveredRun]]:
-    """Group runs by architecture and data set."""
+    """Group runs by architecture, data set, and what sets them apart beside the optimiser."""
     groups: dict[str, list[CoveredRun]] = {}
     for one in found:
         groups.setdefault(one.network, []).append(one)
@@ -88,13 +89,20 @@ def by_network(found: Sequence[CoveredRun]) -> dict[str, list[CoveredRun]]:
 def over_seeds(found: Sequence[CoveredRun]) -> list[CoveredRun]:
     """Runs of one network that differ in their seed: those of its most frequent optimiser."""
     most = Counter(one.optimiser for one in found).most_common(1)
-    return [one for one in found if one.optimiser == most[0][0]]
+    return _first_of_each((one for one in found if one.optimiser == most[0][0]), "seed")
 
 
 def over_optimisers(found: Sequence[CoveredRun]) -> list[CoveredRun]:
     """Runs of one network that differ in their optimiser: those of its most frequent seed."""
     most = Counter(one.seed for one in found).most_common(1)
-    return [one for one in found if one.seed == most[0][0]]
+    return _first_of_each((one for one in found if one.seed == most[0][0]), "optimiser")
+
+
+def _first_of_each(found: Iterable[CoveredRun], what: str) -> list[CoveredRun]:
+    first: dict[str, CoveredRun] = {}
+    for one in found:
+        first.setdefault(getattr(one, what), one)
+    return list(first.values())
 
 
 def variation_interval(values: Sequence[float], level: float = LEVEL) -> tuple[float, float, float]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 ALPHA = 0.05
 NONE = "–"
+MOST_DECIMALS = 6
 INTERVALS = f"[ ]: 95 % bootstrap interval over images, none below {FEWEST} images"
 RULE = f"agrees: p < {ALPHA} with the published sign; disagrees: p < {ALPHA} with the other; else inconclusive"
 
@@ -42,6 +43,20 @@ def number(value: Any, digits: int = 3) -> str:
         return NONE
     text = f"{float(value):.{digits}g}"
     return f"{float(value):.0f}" if "e+" in text and abs(value) < 1e6 else text
+
+
+def with_error(value: float, error: float) -> str:
+    """Write a number to the decimals of its standard error, which has two digits; to three digits where it has none.
+
+    >>> with_error(1.00012, 0.000021), with_error(12.34, 1.06), with_error(1234.0, 150.0), with_error(3.0, float("nan"))
+    ('1.000120 ± 0.000021', '12.3 ± 1.1', '1234 ± 150', '3.00')
+    """
+    if not 0 < error < np.inf:
+        return f"{value:#.3g}".removesuffix(".")
+    decimals = max(0, 1 - int(np.floor(np.log10(error))))
+    if decimals > MOST_DECIMALS:
+        return f"{value:.{MOST_DECIMALS}f} ± {error:#.2g}"
+    return f"{value:.{decimals}f} ± {error:.{decimals}f}"
 
 
 def percent(value: Any, digits: int = 3) -> str:

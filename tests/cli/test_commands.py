@@ -327,6 +327,22 @@ def test_a_dry_run_warns_of_data_that_are_not_there(trained):
     assert "warning" not in call("run", "trained.py", "--dry-run", "--preset", "mnist").stdout
 
 
+def test_weights_that_are_not_there_are_told_before_anything_is_measured(here):
+    (here / "weights.py").write_text(
+        "import geoframe as gf\n"
+        "net = gf.FactoryEncoder('geoframe.models.small:mlp', kwargs={'inputs': 64}, input_shape=(1, 8, 8))\n"
+        "class Weights(gf.Study):\n"
+        "    encoders = (net, gf.CheckpointEncoder(net, file='nothere.pth', name='mine'))\n"
+        "    probesets = (gf.NoiseSet(n=1, shape=(1, 8, 8)),)\n"
+        "    probes = (gf.RatioProbe(scales=(1.0,), directions=4, jvp_directions=2),)\n"
+    )
+    said = "warning: weights of 'mine': no file at nothere.pth"
+    assert said in call("run", "weights.py", "--dry-run").stdout
+    result = call("run", "weights.py")
+    assert result.exit_code == 1
+    assert result.stdout.index(said) < result.stdout.index("mlp × ")
+
+
 def test_plot_needs_figures(here):
     assert call("run", "study.py", "--out", "out", "--device", "cpu").exit_code == 0
     result = call("plot", "out")

@@ -62,7 +62,10 @@ def test_table_picture_and_folder(here):
     assert result.stderr == ""
     assert "model    build: built by net.py:build\n" in result.output
     assert "images   2 images of photos at 1 × 8 × 8\n" in result.output
-    assert "scales   17 from η = 0.00141 to 14.1 (cifar), each to a relative standard error of 0.1\n" in result.output
+    assert (
+        "scales   17 from η = 0.00141 to 14.1 (cifar), each to a relative standard error of 0.1 or 2048 directions\n"
+        in result.output
+    )
     assert "results  runs/profile-net.py-build-photos/results.zarr" in result.output
     out = Path("runs/profile-net.py-build-photos")
     assert (out / "figures" / "profiles.png").is_file()
@@ -274,3 +277,27 @@ def test_help_is_light():
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.endswith("[]\n")
     assert "--target-se" in done.stdout
+
+
+def test_a_path_typed_in_another_way_is_the_same_run(here):
+    first = profile(*TINY, *LOOSE)
+    assert first.exit_code == 0, first.stderr
+    for model, images in ((f"{here}/net.py:build", "photos/"), ("./net.py:build", f"{here}/photos")):
+        again = profile(model, images, *TINY[2:], *LOOSE)
+        assert again.exit_code == 0, again.stderr
+        assert "replaces" not in again.output
+        assert json.loads((here / "runs/profile-net.py-build-photos/run.json").read_text())["log"][-1]
+
+
+def test_a_target_that_is_not_reached_is_said(here):
+    assert "stopped at" not in profile(*TINY, *LOOSE).output
+    result = profile(*TINY, "--target-se", "1e-9")
+    assert result.exit_code == 0, result.stderr
+    assert "stopped at 2048 directions, the most, above the target of 1e-09" in result.output
+
+
+def test_where_nothing_was_measured_the_same_command_is_no_cure(here):
+    result = profile("net.py:fails", *TINY[1:])
+    assert result.exit_code == 2
+    assert "nothing was measured: correct what is said above, and run it again" in result.output
+    assert "to go on" not in result.output

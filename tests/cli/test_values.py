@@ -17,7 +17,7 @@ def test_numbers(text, value):
 
 
 @pytest.mark.parametrize(
-    ("text", "size"), [("1000", 1000), ("512MB", 2**29), ("2GiB", 2**31), ("1.5g", 3 * 2**29), ("64 kB", 2**16)]
+    ("text", "size"), [("1048576", 2**20), ("512MB", 2**29), ("2GiB", 2**31), ("1.5g", 3 * 2**29), ("64 kB", 2**16)]
 )
 def test_sizes(text, size):
     assert bytes_of(text, "--memory") == size
@@ -30,7 +30,15 @@ def test_nothing_is_nothing(read):
 
 @pytest.mark.parametrize(
     ("read", "text"),
-    [(shape_of, "3x32"), (shape_of, "axbxc"), (numbers, "1,,2"), (numbers, "one"), (bytes_of, "0"), (bytes_of, "5TB")],
+    [
+        (shape_of, "3x32"),
+        (shape_of, "axbxc"),
+        (numbers, "1,,2"),
+        (numbers, "one"),
+        (bytes_of, "0"),
+        (bytes_of, "10"),
+        (bytes_of, "5TB"),
+    ],
 )
 def test_what_cannot_be_read_names_the_option(read, text):
     with pytest.raises(BadInput, match=f"--option '{text}': give"):

@@ -113,3 +113,14 @@ def test_links_are_followed_but_not_in_circles(pets, tmp_path, picture):
 def test_loading_twice_gives_the_same_bits(pets):
     first, second = (ImageFolder(pets).load((3, 8, 8)).pixels for _ in range(2))
     assert torch.equal(first, second)
+
+
+def test_a_pattern_does_not_number_the_classes_anew(pets):
+    everything = {file.id: file.label for file in ImageFolder(pets).files()}
+    dogs = ImageFolder(pets, pattern="dog/*").files()
+    assert [file.label for file in dogs] == [everything[file.id] for file in dogs] == [1, 1]
+
+
+def test_a_folder_has_one_key_however_it_is_spelled(pets):
+    keys = {ImageFolder(text).key for text in (str(pets), f"{pets}/", f"{pets}/./", f"{pets.parent}/x/../pets")}
+    assert len(keys) == 1

@@ -9,6 +9,7 @@ import xarray as xr
 from geoframe.errors import BadInput
 from geoframe.statistics.bump import bump
 from geoframe.statistics.profile_table import VARIABLES, ProfileSummary, profile_table
+from geoframe.statistics.tables import with_error
 from tests.figures.conftest import PAIR, make_tree
 
 
@@ -70,3 +71,18 @@ def test_another_probes_node_is_refused(ratios):
         profile_table(ratios.drop_vars("directions_used"))
     with pytest.raises(BadInput, match="lacks scales"):
         profile_table(ratios.isel(scale=0))
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        (1.00012, 0.000021, "1.000120 ± 0.000021"),
+        (12.34, 1.06, "12.3 ± 1.1"),
+        (1234.0, 150.0, "1234 ± 150"),
+        (3.0, np.nan, "3.00"),
+        (3.0, 0.0, "3.00"),
+        (1.0, 2e-9, "1.000000 ± 2.0e-09"),
+    ],
+)
+def test_numbers_have_the_decimals_of_their_errors(value, error, text):
+    assert with_error(value, error) == text

@@ -8,7 +8,14 @@ import xarray as xr
 from scipy import stats
 
 import geoframe as gf
-from geoframe.statistics.seeds import deviation_ratio, variation_interval
+from geoframe.statistics.seeds import (
+    by_network,
+    covered_runs,
+    deviation_ratio,
+    over_optimisers,
+    over_seeds,
+    variation_interval,
+)
 from tests.run_trees import seeds_tree
 
 
@@ -109,3 +116,15 @@ def test_tables_of_runs_and_of_spread():
     assert by_group["seeds"]["untrained (%)"] == "20–80"
     assert (by_group["optimisers"]["runs"], by_group["optimisers"]["trained (%)"]) == ("3", "95–96.5")
     assert by_group["all runs"]["runs"] == "6"
+
+
+def test_another_variant_is_another_network_and_one_seed_counts_once():
+    ds = seeds_tree()["coverage"].to_dataset()
+    runs = covered_runs(ds, ds["coverage"].isel(probeset=0))
+    assert len(by_network(runs)) == 1
+    twice = [*runs, runs[0]]
+    assert [one.seed for one in over_seeds(twice)] == [one.seed for one in over_seeds(runs)]
+    assert [one.optimiser for one in over_optimisers(twice)] == [one.optimiser for one in over_optimisers(runs)]
+    smooth = ["smooth" if str(name).startswith("mlp-seed1") else "" for name in ds["encoder"].values]
+    other = ds.assign_coords(variant=("encoder", np.array(smooth, dtype=object)))
+    assert len(by_network(covered_runs(other, other["coverage"].isel(probeset=0)))) == 2
