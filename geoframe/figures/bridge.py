@@ -53,8 +53,8 @@ class BridgeScatter(Figure):
     def caption(self) -> str:
         """What is drawn."""
         return (
-            "η*: scale at which $m_\\eta/\\eta^2$ of an image peaks; q25: distance within which a quarter of isotropic signed "
-            "rays have left its class, along other directions. Dots: images with a peak; ρ: Spearman's within "
+            "η*: scale at which $m_\\eta/\\eta^2$ of an image peaks; q25: distance within which a quarter of isotropic "
+            "signed rays have left its class, along other directions. Dots: images with a peak; ρ: Spearman's within "
             "networks, pooled, and the number of images (few peaks: below 10 in each network). Dotted: η* = q25."
         )
 
