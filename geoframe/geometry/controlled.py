@@ -21,7 +21,7 @@ from scipy import stats
 
 Array = npt.NDArray[np.float64]
 RIDGE = 3.0  # pairs that a slope of 0 counts for
-SKEWED = 1.75  # how much an interval is widened for skewness / √n
+SKEWED = 2.0  # how much an interval is widened for skewness / √n
 NORMAL = float(stats.norm.ppf(0.975))
 
 
@@ -134,7 +134,8 @@ def _moments(response: Array, captured: Array, left: Array, mean: float, varianc
 
 
 def _skewness(values: Array) -> float:
-    """Size of the third standardised moment; 0 where nothing varies."""
+    """Size of the third standardised moment, less what so few values show without any; 0 where nothing varies."""
     centred = values - values.mean()
     variance = np.square(centred).mean()
-    return float(abs((centred**3).mean()) / variance**1.5) if variance > 0 else 0.0
+    square = (centred**3).mean() ** 2 / variance**3 - 6 / len(values) if variance > 0 else 0.0
+    return float(np.sqrt(max(square, 0.0)))

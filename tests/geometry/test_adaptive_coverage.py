@@ -17,6 +17,7 @@ from tests.adaptive import grey, sample
 from tests.networks import SIZE, Square, relu_net
 
 INTERVALS = 2000
+WIDE = 0.995  # where the pilot is enough, intervals are wider than they need be, and cost nothing
 SMALL = (3, 8, 8)
 
 
@@ -86,7 +87,7 @@ def test_a_relu_network(target: float) -> None:
     share = coverage(lambda seed: sample(net, scales, target, seed=seed, rows=65), want)
     print("relu", target, share)
     assert (share >= 0.92).all()
-    assert (share <= 0.99).all()
+    assert (share <= WIDE).all()
 
 
 @pytest.mark.slow
@@ -100,7 +101,7 @@ def test_a_squared_projection(target: float) -> None:
     share = coverage(lambda seed: squared_projection(scales, target, seed), want)
     print("square", target, share)
     assert (share >= 0.92).all()
-    assert (share[1:] <= 0.99).all(), "the control leaves nothing but the ridge's part at the first: wide there"
+    assert (share[1:] <= WIDE).all(), "the control leaves nothing but the ridge's part at the first: wide there"
 
 
 @pytest.fixture(scope="module")
@@ -121,4 +122,4 @@ def test_a_trained_residual_network(residual, target: float) -> None:
     share = coverage(lambda seed: sample(net, scales, target, seed=seed, x=x, rows=65), want)
     print("resnet", target, want.round(3), share)
     assert (share >= 0.92).all()
-    assert (share <= 0.99).all()
+    assert (share <= WIDE).all()

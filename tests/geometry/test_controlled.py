@@ -82,7 +82,12 @@ def test_few_pairs_widen_the_interval() -> None:
 
 
 def test_skewed_pairs_widen_the_interval() -> None:
-    values = np.array([0.0, 0.0, 0.0, 4.0])
-    one = moments(values, np.zeros(4), np.empty(0), 1.0, 0.0)
-    assert one.skewness == pytest.approx(2 / np.sqrt(3))
+    values = np.array([0.0] * 15 + [4.0])
+    one = moments(values, np.zeros(16), np.empty(0), 1.0, 0.0)
+    assert one.skewness == pytest.approx(np.sqrt(14**2 / 15 - 6 / 16))  # less what 16 pairs show of none
     assert float(one.widening(100)) > float(Moments(1.0, 1.0, 1.0, 0.0, 0.0, 0.0).widening(100)) + 0.1
+
+
+def test_skewness_that_chance_explains_widens_nothing() -> None:
+    values = np.array([0.0, 1.0, 2.0, 3.2])
+    assert moments(values, np.zeros(4), np.empty(0), 1.0, 0.0).skewness == 0
