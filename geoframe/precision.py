@@ -14,13 +14,14 @@ import torch
 
 from geoframe.geometry.pushforward import squared_norms
 from geoframe.geometry.response import Displacements
-from geoframe.numerics import with_fused_attention
+from geoframe.numerics import exact_numerics, with_fused_attention
 
 if TYPE_CHECKING:
     from geoframe.loaded import LoadedEncoder
 
 Precision = str  # "bfloat16", "float32" or "float64"
 MARGIN = 0.5  # of the limit, for bfloat16: its error is an estimate from few pairs, and adds to every response
+ALIKE, COARSE = 1e-4, 0.05  # relative distance of features that rounding may make, to float32 and to bfloat16
 FINER = (torch.finfo(torch.float64).eps / torch.finfo(torch.float32).eps) ** 2
 
 
@@ -80,7 +81,22 @@ def single(encoder: LoadedEncoder, x: torch.Tensor, scales: Sequence[float]) -> 
 
 def displacements(encoder: LoadedEncoder, x: torch.Tensor) -> Displacements:
     """Displacements of an encoder's features at an image, by the fastest kernels: nothing is differentiated."""
-    return Displacements(with_fused_attention(encoder.features), x.to(encoder.dtype))
+    phi = with_fused_attention(encoder.features) if encoder.derived(attends_fused) else encoder.features
+    return Displacements(phi, x.to(encoder.dtype))
+
+
+def attends_fused(encoder: LoadedEncoder) -> bool:
+    """Whether an encoder runs with fused attention, and gives the same features: its kernels refuse some masks."""
+    drawn = torch.rand(2, *encoder.input_shape, generator=torch.Generator().manual_seed(0))
+    images = drawn.to(encoder.device, encoder.dtype)
+    with exact_numerics():
+        plain = encoder._forward(images)
+        try:
+            fused = with_fused_attention(encoder._forward)(images)
+        except Exception:  # of any kind: the user's code can raise anything
+            return False
+        alike = COARSE if isinstance(encoder.network, Rounded) else ALIKE
+        return bool((fused - plain).norm() <= alike * plain.norm())
 
 
 def choose_ladder(
@@ -109,23 +125,30 @@ def choose_ladder(
     if fast.bfloat16:
         ladder.moves["bfloat16"] = low = displacements(fast.derived(rounded), x)
         for k in reversed(range(len(scales))):
-            error = relative_error(low, usual, u, scales[k])
+            error, _ = relative_error(low, usual, u, scales[k])
             if not error <= MARGIN * limit:
                 break
             ladder.precisions[k], ladder.errors[k] = "bfloat16", error
     fine = encoder.double()
     if fine is not None:
         ladder.moves["float64"] = exact = displacements(fine, x)
+        lost: dict[int, float] = {}
+        noise = 0.0
         for k in range(len(scales)):
-            error = relative_error(usual, exact, u, scales[k])
-            if not error > limit:
+            error, energy = relative_error(usual, exact, u, scales[k])
+            noise = max(noise, error * energy)
+            if error <= limit:
                 break
-            ladder.precisions[k], ladder.errors[k] = "float64", error * FINER
+            ladder.precisions[k], lost[k] = "float64", energy
+        with np.errstate(all="ignore"):
+            ladder.errors.update({k: float(np.float64(noise * FINER) / energy) for k, energy in lost.items()})
     return ladder
 
 
-def relative_error(moves: Displacements, reference: Displacements, u: torch.Tensor, scale: float) -> float:
-    """Error of a displacement's energy, as a share of it: noise that adds to it, or a systematic difference.
+def relative_error(
+    moves: Displacements, reference: Displacements, u: torch.Tensor, scale: float
+) -> tuple[float, float]:
+    """Error of a displacement's energy, as a share of it (noise that adds, or a systematic difference); and the energy.
 
     The larger of ‖error‖² and |‖Δ‖² − ‖Δ_reference‖²|, means over the pairs, over ‖Δ_reference‖².
     """
@@ -134,4 +157,4 @@ def relative_error(moves: Displacements, reference: Displacements, u: torch.Tens
     noise = float(squared_norms(moved - wanted).mean())
     shift = abs(float(squared_norms(moved).mean()) - energy)
     with np.errstate(all="ignore"):
-        return float(np.float64(max(noise, shift)) / energy)
+        return float(np.float64(max(noise, shift)) / energy), energy

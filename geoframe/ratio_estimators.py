@@ -16,7 +16,7 @@ from geoframe.geometry import response
 from geoframe.geometry.adaptive import AdaptiveSampler
 from geoframe.geometry.directions import unit_directions
 from geoframe.geometry.ratio import Array, estimate_ratio
-from geoframe.geometry.response import block_responses, even_blocks
+from geoframe.geometry.response import block_responses, even_blocks, pairs_within
 from geoframe.geometry.trace import NotAdjoint, NotFinite, Push, Sketch, sketch_range
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def paper_estimate(
     jvps: int,
 ) -> Measured:
     """The paper's: a fixed number of pairs at every scale, of which the first `jvps` predict (A.2)."""
-    block = even_blocks(pairs, encoder.micro_batch // 2)
+    block = even_blocks(pairs, pairs_within(encoder.micro_batch))
     jvp_block = even_blocks(jvps, max(1, encoder.micro_batch // 4))
     energies, level = np.empty((pairs, len(scales))), np.empty(len(scales))
     for moves, members in ladder.groups(range(len(scales))):
@@ -184,4 +184,4 @@ def _sketched(encoder: LoadedEncoder, push: Push, x: torch.Tensor, directions: t
 
 def first_block(encoder: LoadedEncoder, draw: ImageDirections, pairs: int) -> torch.Tensor:
     """Return the first directions, as many as go into one batch: noise is measured on them."""
-    return draw(0, even_blocks(pairs, encoder.micro_batch // 2))
+    return draw(0, even_blocks(pairs, pairs_within(encoder.micro_batch)))

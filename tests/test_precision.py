@@ -10,7 +10,7 @@ import torch
 import geoframe as gf
 from geoframe.geometry.response import Displacements
 from geoframe.measuring import measure_block
-from geoframe.precision import Ladder, choose_ladder, relative_error, rounded
+from geoframe.precision import Ladder, attends_fused, choose_ladder, relative_error, rounded
 from geoframe.settings import choose_settings
 from tests.networks import conv_net, loaded, some_images
 
@@ -56,7 +56,7 @@ def test_the_error_counts_a_systematic_difference() -> None:
     u = gf.geometry.directions.unit_directions(SHAPE, 0, "x", 0, 2)
     with torch.no_grad():
         longer, exact = Displacements(lambda y: 1.01 * net(y), x), Displacements(net, x)
-        assert relative_error(longer, exact, u, 1.0) == pytest.approx(0.0201, rel=1e-3)
+        assert relative_error(longer, exact, u, 1.0)[0] == pytest.approx(0.0201, rel=1e-3)
 
 
 def test_bfloat16_passes_count_and_come_back_in_float32() -> None:
@@ -99,3 +99,37 @@ def test_a_cell_that_tries_bfloat16_says_where_it_did() -> None:
 def test_what_bfloat16_may_be_off_is_part_of_the_standard_error() -> None:
     ladder = Ladder(["float64", "float32", "bfloat16"], {0: 1e-17, 2: 0.02}, {})
     assert ladder.rounding().tolist() == [0.0, 0.0, 0.02]
+
+
+class Masked(torch.nn.Module):
+    """Attention over pixels with a mask of one dimension, which only the plain kernel takes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.inner, self.mask = torch.nn.Linear(1, 24), torch.nn.Parameter(torch.zeros(SHAPE[1] * SHAPE[2]))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = self.inner(x[:, 0].flatten(1)[:, None, :, None]).chunk(3, -1)
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=self.mask).mean((1, 2))
+
+
+@pytest.mark.parametrize("network", [conv_net(), Masked()])
+def test_fused_attention_is_used_where_it_works(network: torch.nn.Module) -> None:
+    encoder = loaded(network, shape=SHAPE)
+    assert attends_fused(encoder) == (not isinstance(network, Masked))
+    assert encoder.passes == 0
+    images, probe = some_images(1, SHAPE), gf.RatioProbe(scales=(0.1,), directions=16, jvp_directions=8)
+    assert measure_block(probe, encoder, images, 0, 1, choose_settings(encoder))["valid"].all()
+
+
+def test_a_scale_that_nothing_resolves_takes_none_from_the_others() -> None:
+    scales = (1e-30, 1e-15, 1e-13, 1e-7, 0.1)
+    encoder, images = loaded(Offset(3.0), shape=SHAPE), some_images(1, SHAPE)
+    probe = gf.RatioProbe(scales=scales, directions=64, jvp_directions=32, precision="ladder")
+    found = measure_block(probe, encoder, images, 0, 1, choose_settings(encoder)).isel(image=0)
+    assert found["precision"].values.tolist() == ["float64"] * 4 + ["float32"]
+    assert found["valid"].values.tolist() == [False, False, False, True, True]
+    fractions = found["noise_fraction"].values
+    assert (np.diff(fractions[1:4]) < 0).all()
+    np.testing.assert_allclose(found["ratio"].values[3:], 1, atol=0.3)

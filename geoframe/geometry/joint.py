@@ -50,7 +50,7 @@ def _by_output(features: torch.Tensor, rest: torch.Tensor, widths: list[int]) ->
     """Energy and level of each output and pair, means over both signs: (2, output, pair)."""
     split = zip(torch.split(features, widths, 1), torch.split(rest, widths, 1), strict=True)
     found = [torch.stack(energy_and_level(*ends)) for ends in split]
-    return torch.stack(found, 1).view(2, len(widths), 2, len(rest) // 2).mean(2)
+    return torch.stack(found, 1).view(2, len(widths), 2, len(features) // 2).mean(2)
 
 
 def part(phi: JointMap, place: int) -> Map:

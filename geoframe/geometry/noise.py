@@ -45,7 +45,7 @@ def noise_against_float64(
     return float(squared_norms(measured.double() - exact.along(u[:used], scale)).mean())
 
 
-def noise_against_derivative(moves: Displacements, u: torch.Tensor, scale: float, used: int) -> float:
+def noise_against_derivative(moves: Displacements, phi: Map, u: torch.Tensor, scale: float, used: int) -> float:
     """Energy of what the derivative leaves unexplained of a step so small that Φ is linear over it.
 
     For encoders that can't run in float64. Rounding leaves as much at η as at a smaller step, Φ's curvature less:
@@ -56,15 +56,15 @@ def noise_against_derivative(moves: Displacements, u: torch.Tensor, scale: float
     """
     least = PIXEL_STEP * moves.x[0].numel() ** 0.5
     steps = [scale, *(step for step in (scale / 10, scale / 100) if step >= least)]
-    found = [_unexplained(moves, u, step, used) for step in steps]
-    least_noise = QUARTER**2 * float(squared_norms(moves.at_rest(2 * len(u))[:1]).sum())
+    found = [_unexplained(moves, phi, u, step, used) for step in steps]
+    least_noise = QUARTER**2 * float(squared_norms(moves.at_rest(2)[:1]).sum())
     return max(min([left for left, linear in found if left <= RESOLVED * linear], default=found[0][0]), least_noise)
 
 
-def _unexplained(moves: Displacements, u: torch.Tensor, step: float, used: int) -> tuple[float, float]:
+def _unexplained(moves: Displacements, phi: Map, u: torch.Tensor, step: float, used: int) -> tuple[float, float]:
     """Mean energy of a displacement that is left beside its linear prediction, and that of the prediction."""
     moved, steps = moves.along(u, step), moves.points(u, step) - moves.x
-    _, linear = pushforward(moves.phi, moves.x.expand_as(steps).contiguous(), steps)
+    _, linear = pushforward(phi, moves.x.expand_as(steps).contiguous(), steps)
     energy, predicted = (float(squared_norms(_first(v, used)).mean()) for v in (moved - linear, linear))
     return energy, predicted
 

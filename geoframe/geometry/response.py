@@ -38,11 +38,21 @@ def layout(x: torch.Tensor) -> torch.memory_format:
     return torch.channels_last if x.ndim == 4 else torch.contiguous_format
 
 
-class Displacements:
-    """Φ(x ± v) − Φ(x) of one encoder at one image, in batches [x + v₁…, x − v₁…].
+FEW = 32  # rows of a batch in which one more would be felt
 
-    Φ(x) is computed once for each size of a batch, in a batch of that size that holds x throughout: the last bits of a
-    row depend on how many rows there are and on its place among them, and on nothing else where rows don't mix.
+
+def pairs_within(rows: int) -> int:
+    """Antipodal pairs that fit into a batch of so many rows, beside x where it is one of them."""
+    return max(1, rows // 2 if rows <= FEW + 1 else (rows - 1) // 2)
+
+
+class Displacements:
+    """Φ(x ± v) − Φ(x) of one encoder at one image, in batches [x, x + v₁…, x − v₁…].
+
+    Batches of other sizes differ in their last bits, so Φ(x) comes out of a batch of the same size. In large ones x is
+    a row; for small ones Φ(x) is computed once, in a batch that holds x throughout, and subtracted row by row: the last
+    bits of a row depend on how many rows there are and on its place among them, and on nothing else where rows don't
+    mix.
 
     Parameters
     ----------
@@ -59,12 +69,7 @@ class Displacements:
 
     def points(self, u: torch.Tensor, scale: float = 1.0) -> torch.Tensor:
         """Return x ± ηu, (2n, …), for u (n, …); in a buffer that the next call fills again."""
-        rows = 2 * len(u)
-        if len(self._buffer) != rows:
-            self._buffer = self._repeated(rows)
-        torch.add(self.x, u.to(self.x), alpha=scale, out=self._buffer[: len(u)])
-        torch.sub(self.x, u.to(self.x), alpha=scale, out=self._buffer[len(u) :])
-        return self._buffer
+        return self._filled(u, scale)[1:]
 
     def at_rest(self, rows: int) -> torch.Tensor:
         """Return Φ(x), (rows, d), as it comes out of a batch of so many rows."""
@@ -73,13 +78,25 @@ class Displacements:
         return self._at_rest[rows]
 
     def ends(self, u: torch.Tensor, scale: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return Φ(x ± ηu) and Φ(x), row by row, both (2n, d)."""
-        return self.phi(self.points(u, scale)), self.at_rest(2 * len(u))
+        """Return Φ(x ± ηu), (2n, d), and Φ(x), (2n, d) row by row or (1, d) for all."""
+        batch = self._filled(u, scale)
+        if len(batch) <= FEW + 1:
+            return self.phi(batch[1:]), self.at_rest(len(batch) - 1)
+        features = self.phi(batch)
+        return features[1:], features[:1]
 
     def along(self, u: torch.Tensor, scale: float = 1.0) -> torch.Tensor:
         """Return Φ(x ± ηu) − Φ(x), (2n, d)."""
         features, rest = self.ends(u, scale)
         return features - rest
+
+    def _filled(self, u: torch.Tensor, scale: float) -> torch.Tensor:
+        rows = 1 + 2 * len(u)
+        if len(self._buffer) != rows:
+            self._buffer = self._repeated(rows)
+        torch.add(self.x, u.to(self.x), alpha=scale, out=self._buffer[1 : 1 + len(u)])
+        torch.sub(self.x, u.to(self.x), alpha=scale, out=self._buffer[1 + len(u) :])
+        return self._buffer
 
     def _repeated(self, rows: int) -> torch.Tensor:
         return self.x.expand(rows, *self.x.shape[1:]).clone(memory_format=layout(self.x))
@@ -87,7 +104,7 @@ class Displacements:
 
 def energy_and_level(features: torch.Tensor, rest: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return ‖Φ(x ± ηu) − Φ(x)‖² and ‖Φ(x ± ηu)‖² + ‖Φ(x)‖² of each row, (2n,), float64."""
-    return squared_norms(features - rest), squared_norms(features) + squared_norms(rest)
+    return squared_norms(features - rest), squared_norms(features) + squared_norms(rest[:1])
 
 
 def pair_responses(
@@ -102,7 +119,7 @@ def pair_responses(
     draw : callable
         `draw(start, stop)` gives unit directions start…stop−1, (stop − start, …), on the image's device.
     pairs, block : int
-        Number of base directions, and how many go into one batch of 2·block rows.
+        Number of base directions, and how many go into one batch: see `pairs_within`.
     scales : sequence of float
         Perturbation sizes η, raw-pixel L2.
 
@@ -141,15 +158,16 @@ def block_responses(
         Unit directions (pair, …).
     scales : sequence of float
     rows : int
-        Images in a batch: 2 · pairs · scales of them, so 2 at least.
+        Images in a batch: 2 · pairs · scales of them, and x in large ones.
 
     Returns
     -------
     response, level : torch.Tensor
         (pair, scale) and (scale,), float64, on the CPU: see `pair_responses`.
     """
-    size = even_blocks(len(u), rows // 2)
-    together = max(1, rows // (2 * size))
+    u, most = u.to(moves.x), pairs_within(rows)
+    size = even_blocks(len(u), most)
+    together = max(1, most // size)
     energies, levels = [], []
     for part in torch.split(u, size):
         found = []

@@ -245,11 +245,10 @@ class RatioProbe(Probe):
 
         used, fine, moves = min(NOISE_PAIRS, len(u)), encoder.double(), ladder.moves["float32"]
         exact = None if fine is None else Displacements(fine.features, x.to(fine.dtype))
-        plain = Displacements(fast.features, x)  # with derivatives
 
         def meter(scale: float) -> float:
             if exact is None:
-                return noise.noise_against_derivative(plain, u, scale, used)
+                return noise.noise_against_derivative(moves, fast.features, u, scale, used)
             return noise.noise_against_float64(moves, exact, u, scale, used)
 
         fractions = np.array([ladder.errors.get(k, np.nan) for k in range(len(self.scales))])

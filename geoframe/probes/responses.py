@@ -110,14 +110,14 @@ class ResponseProbe(Probe):
 
         from geoframe.fusing import fused
         from geoframe.geometry.joint import joint_responses
-        from geoframe.geometry.response import even_blocks
+        from geoframe.geometry.response import even_blocks, pairs_within
         from geoframe.lines import predicted
         from geoframe.ratio_estimators import ImageDirections
 
         x, held = batch.images, predicted(encoder, batch.images)
         phi = _outputs(encoder.derived(fused), encoder, int(held))
         draw = ImageDirections(encoder, self.seed, batch.ids[0])
-        block = even_blocks(self.pairs, encoder.micro_batch // 2)
+        block = even_blocks(self.pairs, pairs_within(encoder.micro_batch))
         found = joint_responses(phi, x, draw, self.pairs, self.scales, block)
         fractions = self._noise(encoder, phi, x, draw(0, min(NOISE_PAIRS, self.pairs)), found, int(held))
         energy = found.energy.numpy()
@@ -159,7 +159,7 @@ class ResponseProbe(Probe):
 
         def meter(place: int, scale: float) -> float:
             if not exact:
-                return noise.noise_against_derivative(moves[place], u, scale, len(u))
+                return noise.noise_against_derivative(moves[place], moves[place].phi, u, scale, len(u))
             return noise.noise_against_float64(moves[place], exact[place], u, scale, len(u))
 
         energy = found.energy.mean(1).numpy() * np.square(self.scales)
@@ -180,7 +180,7 @@ def _outputs(network: LoadedEncoder, head: LoadedEncoder, held: int) -> JointMap
 
     def outputs(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         features = network.features(x)
-        logits = head.classify(features)
+        logits = head.classify(features.clone())  # a head may work in place
         return features, logits, margin(logits, held)[:, None]
 
     return outputs

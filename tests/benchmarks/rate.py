@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from geoframe.fusing import fused
-from geoframe.geometry.response import even_blocks, pair_responses
+from geoframe.geometry.response import even_blocks, pair_responses, pairs_within
 from geoframe.loaded import LoadedEncoder
 from geoframe.numerics import exact_numerics, with_fused_attention
 from geoframe.precision import displacements
@@ -40,7 +40,7 @@ def bare(encoder: LoadedEncoder, batches: int) -> float:
 
 def inside(encoder: LoadedEncoder, x: torch.Tensor, scales: tuple[float, ...]) -> float:
     """Images a second of the numerator: directions drawn, images moved, energies taken; the image itself included."""
-    draw, block = ImageDirections(encoder, 0, "rate"), even_blocks(PAIRS, encoder.micro_batch // 2)
+    draw, block = ImageDirections(encoder, 0, "rate"), even_blocks(PAIRS, pairs_within(encoder.micro_batch))
     begin, before = time.perf_counter(), encoder.passes
     pair_responses(displacements(encoder, x), draw, PAIRS, scales, block)
     return (encoder.passes - before) / (time.perf_counter() - begin)

@@ -45,7 +45,7 @@ def test_noise_of_a_known_grid_is_measured(scale: float) -> None:
 @pytest.mark.parametrize("scale", [1e-3, 0.01, 1.0])
 def test_without_float64_the_derivative_tells_the_same(scale: float) -> None:
     coarse, _, x, u = setting()
-    found = noise_against_derivative(at(quantised(coarse), x), u, scale, used=4)
+    found = noise_against_derivative(at(quantised(coarse), x), quantised(coarse), u, scale, used=4)
     assert found == pytest.approx(2 * 400 * QUANTUM**2 / 12, rel=0.25)
 
 
@@ -53,14 +53,14 @@ def test_curvature_is_not_taken_for_noise() -> None:
     """sin(300 x) is far from linear at η = 0.1, and still resolved to six digits."""
     _, _, x, u = setting()
     wave = at(lambda z: (300 * z.flatten(1)).sin(), x)
-    found = noise_against_derivative(wave, u, 0.1, used=4)
+    found = noise_against_derivative(wave, wave.phi, u, 0.1, used=4)
     exact = noise_against_float64(wave, at(wave.phi, x.double()), u, 0.1, used=4)
     assert exact / 3 < found < 0.01 * SIZE
 
 
 def test_coarse_features_are_not_taken_for_exact_at_a_step_below_their_grid() -> None:
     coarse, _, x, u = setting()
-    found = noise_against_derivative(at(quantised(coarse), x), u, 1e-4, used=4)
+    found = noise_against_derivative(at(quantised(coarse), x), quantised(coarse), u, 1e-4, used=4)
     energy = float((quantised(coarse)(x + 1e-4 * u) - quantised(coarse)(x)).square().sum(1).mean())
     assert found > 0.5 * energy
 

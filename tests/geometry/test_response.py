@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from geoframe.geometry.directions import unit_directions
 from geoframe.geometry.pushforward import pushforward
-from geoframe.geometry.response import Displacements, blocks_of, even_blocks, linear_predictions, pair_responses
+from geoframe.geometry.response import (
+    Displacements,
+    blocks_of,
+    even_blocks,
+    linear_predictions,
+    pair_responses,
+    pairs_within,
+)
 from tests.networks import SHAPE, relu_net
 
 SCALES = (0.01, 1.0, 30.0)
@@ -57,7 +64,7 @@ def test_predictions_are_those_of_the_full_jacobian_whatever_the_block(block: in
     torch.testing.assert_close(found, (draw(0, 5).flatten(1) @ jacobian.T).square().sum(1), rtol=1e-9, atol=0)
 
 
-def test_the_image_itself_is_passed_once_for_each_size_of_a_batch() -> None:
+def test_the_image_itself_is_passed_once_for_each_size_of_a_small_batch() -> None:
     phi, x, sizes = relu_net().requires_grad_(False), torch.rand(1, *SHAPE), []
 
     def counted(points: torch.Tensor) -> torch.Tensor:
@@ -68,8 +75,18 @@ def test_the_image_itself_is_passed_once_for_each_size_of_a_batch() -> None:
     pair_responses(moves, lambda start, stop: draw(start, stop).float(), 8, SCALES, 4)
     pair_responses(moves, lambda start, stop: draw(start, stop).float(), 3, SCALES, 3)
     assert sizes == [8] * (1 + 2 * len(SCALES)) + [6] * (1 + len(SCALES))
+    sizes.clear()
+    pair_responses(moves, lambda start, stop: draw(start, stop).float(), 40, SCALES, 20)
+    assert sizes == [41] * 2 * len(SCALES), "in a large batch it is one row more"
 
 
 def test_where_nothing_moves_the_displacement_is_exactly_zero() -> None:
     moves = Displacements(relu_net().requires_grad_(False), torch.rand(1, *SHAPE))
     assert not moves.along(torch.zeros(5, *SHAPE)).any()
+
+
+@given(rows=st.integers(2, 600))
+def test_pairs_and_the_image_fit_into_the_rows(rows: int) -> None:
+    pairs = pairs_within(rows)
+    assert 2 * pairs + (2 * pairs > 32) <= rows
+    assert 2 * (pairs + 1) + (2 * (pairs + 1) > 32) > rows

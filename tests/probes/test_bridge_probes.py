@@ -213,3 +213,17 @@ def test_boundary_distance_does_what_runs_do() -> None:
     from geoframe.attacks import DDN, DeepFool
 
     check_probe(gf.BoundaryDistanceProbe(attacks=(DeepFool(steps=10), DDN(steps=10))), rtol=2e-2)
+
+
+def test_a_head_that_works_in_place_leaves_the_features_alone() -> None:
+    torch.manual_seed(0)
+    features = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(SIZE, 6))
+    probe, images = gf.ResponseProbe(scales=(1.0,), directions=8), gf.TensorSet(points(1), name="toy")
+    found = [
+        gf.measure(probe, gf.ModuleEncoder(features, head=head, input_shape=SHAPE, name="net"), images)["response"]
+        for head in (
+            torch.nn.Sequential(torch.nn.ReLU(inplace=True), torch.nn.Linear(6, 3)),
+            torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Linear(6, 3)),
+        )
+    ]
+    np.testing.assert_array_equal(found[0].sel(output="features"), found[1].sel(output="features"))
