@@ -19,6 +19,7 @@ import attrs
 
 from geoframe.errors import BadInput
 from geoframe.files import PARTIAL, read_json, remove, sync_tree, write_json, writing
+from geoframe.process import interrupts_later
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -225,7 +226,8 @@ def storable(dataset: xr.Dataset) -> xr.Dataset:
 def _write(final: Path, dataset: xr.Dataset) -> None:
     partial = final.with_suffix(PARTIAL)
     with writing(final):
-        storable(dataset).to_zarr(partial, mode="w", consolidated=False)
+        with interrupts_later():
+            storable(dataset).to_zarr(partial, mode="w", consolidated=False)
         _seal(partial)
         sync_tree(partial)
         remove(final)  # damaged, or it would not be written again

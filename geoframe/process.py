@@ -5,7 +5,12 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names of glibc's malloc.h
 _KEEP = 2**30
@@ -33,3 +38,20 @@ def keep_freed_memory() -> bool:
         return False
     mallopt = ctypes.CDLL(None).mallopt
     return all([mallopt(_MMAP_THRESHOLD, _KEEP) == 1, mallopt(_TRIM_THRESHOLD, _KEEP) == 1])
+
+
+@contextmanager
+def interrupts_later() -> Iterator[None]:
+    """Heed Ctrl-C at the end of a short piece of work: stopped in the middle, zarr's own loop complains at exit."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    asked: list[tuple[Any, ...]] = []
+    signal.signal(signal.SIGINT, lambda *given: asked.append(given))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if asked:
+        before(*asked[0])

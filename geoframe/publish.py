@@ -16,6 +16,7 @@ from geoframe.errors import FAILURES, GeoframeError
 from geoframe.files import PARTIAL, remove, sync_tree, writing
 from geoframe.merge import merge
 from geoframe.plan import Cell, Plan
+from geoframe.process import interrupts_later
 from geoframe.provenance import readable
 from geoframe.store import RunFolder
 from geoframe.store import open as open_results
@@ -67,7 +68,8 @@ def publish(plan: Plan, cells: CellStore, folder: RunFolder) -> Published:
     remove(new)
     with writing(folder.results):
         tree = xr.DataTree.from_dict({"/": root, **{f"/{name}": storable(node) for name, node in nodes.items()}})
-        tree.to_zarr(new, mode="w", consolidated=False)
+        with interrupts_later():
+            tree.to_zarr(new, mode="w", consolidated=False)
         sync_tree(new)
     folder.swap_results(new)
     published.written = True

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import os
 import platform
+import signal
 
 import pytest
 
-from geoframe.process import keep_freed_memory, share_cores
+from geoframe.process import interrupts_later, keep_freed_memory, share_cores
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
@@ -25,3 +26,17 @@ def test_a_value_the_user_has_set_stays(monkeypatch):
 def test_other_libraries_are_left_alone(monkeypatch):
     monkeypatch.setattr(platform, "libc_ver", lambda: ("", ""))
     assert keep_freed_memory.__wrapped__() is False
+
+
+def test_an_interrupt_is_heeded_after_the_work():
+    done = []
+
+    def work():
+        with interrupts_later():
+            signal.raise_signal(signal.SIGINT)
+            done.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done == [True]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
