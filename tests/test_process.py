@@ -28,7 +28,15 @@ def test_other_libraries_are_left_alone(monkeypatch):
     assert keep_freed_memory.__wrapped__() is False
 
 
-def test_an_interrupt_is_heeded_after_the_work():
+@pytest.fixture
+def heeded():
+    """Python's own handler of Ctrl-C, whoever starts the tests: a shell's background job ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_is_heeded_after_the_work(heeded):
     done = []
 
     def work():
