@@ -16,6 +16,7 @@ from geoframe.probeset import ProbeSet
 from geoframe.spec import Spec
 from geoframe.training.cache import TrainingCache
 from geoframe.training.encoder import TrainedEncoder
+from geoframe.training.moments import Moment
 from geoframe.training.recipe import Training
 
 SHOWN = 6  # names of trainings in a line
@@ -23,13 +24,11 @@ SHOWN = 6  # names of trainings in a line
 
 def trainings(cells: Iterable[Cell]) -> list[tuple[Training, bool]]:
     """Return the trainings behind cells, and whether all checkpoints that are measured are in the cache."""
-    found: dict[str, tuple[Training, bool]] = {}
+    found: dict[str, tuple[Training, list[Moment]]] = {}
     for encoder in dict.fromkeys(spec for cell in cells for spec in nested(cell.encoder)):
         if isinstance(encoder, TrainedEncoder) and encoder.moment is not None:
-            training = encoder.training
-            cached = TrainingCache(training).checkpoint(encoder.moment) is not None
-            found[training.key] = training, cached and found.get(training.key, (training, True))[1]
-    return list(found.values())
+            found.setdefault(encoder.training.key, (encoder.training, []))[1].append(encoder.moment)
+    return [(training, TrainingCache(training).holds(moments)) for training, moments in found.values()]
 
 
 def trainings_line(found: list[tuple[Training, bool]]) -> str:

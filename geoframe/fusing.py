@@ -36,24 +36,26 @@ def fused(encoder: LoadedEncoder) -> LoadedEncoder:
     try:
         network = copy.deepcopy(encoder.network)
         twin = encoder.twin(network)
-        x = _images(encoder)
+        x = trial_images(encoder)
         with exact_numerics():
             pairs = _pairs(twin, x)
             for convolution, norm in pairs:
                 _fuse(network, convolution, norm)
             network.to(memory_format=encoder.layout)
-            return twin if pairs and _alike(encoder._forward(x), twin._forward(x)) else encoder
+            return twin if pairs and alike(encoder._forward(x), twin._forward(x)) else encoder
     except Exception:  # of any kind: a scripted module has no copy, a module may insist on its attributes
         return encoder
 
 
-def _images(encoder: LoadedEncoder) -> torch.Tensor:
+def trial_images(encoder: LoadedEncoder) -> torch.Tensor:
+    """Two images on which ways to compute features are compared, (2, channel, height, width)."""
     drawn = torch.rand(2, *encoder.input_shape, generator=torch.Generator().manual_seed(0))
     return drawn.to(encoder.device, encoder.dtype)
 
 
-def _alike(one: torch.Tensor, two: torch.Tensor) -> bool:
-    return bool((one - two).norm() <= ALIKE * one.norm())
+def alike(one: torch.Tensor, two: torch.Tensor, tolerance: float = ALIKE) -> bool:
+    """Whether features differ by rounding only: by so much of the first ones' length."""
+    return bool((one - two).norm() <= tolerance * one.norm())
 
 
 def _pairs(encoder: LoadedEncoder, x: torch.Tensor) -> list[tuple[nn.Conv2d, nn.BatchNorm2d]]:

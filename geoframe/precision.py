@@ -12,6 +12,7 @@ import attrs
 import numpy as np
 import torch
 
+from geoframe.fusing import ALIKE, alike, trial_images
 from geoframe.geometry.pushforward import squared_norms
 from geoframe.geometry.response import Displacements
 from geoframe.numerics import exact_numerics, with_fused_attention
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 Precision = str  # "bfloat16", "float32" or "float64"
 MARGIN = 0.5  # of the limit, for bfloat16: its error is an estimate from few pairs, and adds to every response
-ALIKE, COARSE = 1e-4, 0.05  # relative distance of features that rounding may make, to float32 and to bfloat16
+COARSE = 0.05  # relative distance of features that rounding to bfloat16 may make
 FINER = (torch.finfo(torch.float64).eps / torch.finfo(torch.float32).eps) ** 2
 
 
@@ -87,16 +88,14 @@ def displacements(encoder: LoadedEncoder, x: torch.Tensor) -> Displacements:
 
 def attends_fused(encoder: LoadedEncoder) -> bool:
     """Whether an encoder runs with fused attention, and gives the same features: its kernels refuse some masks."""
-    drawn = torch.rand(2, *encoder.input_shape, generator=torch.Generator().manual_seed(0))
-    images = drawn.to(encoder.device, encoder.dtype)
+    images = trial_images(encoder)
     with exact_numerics():
         plain = encoder._forward(images)
         try:
             fused = with_fused_attention(encoder._forward)(images)
         except Exception:  # of any kind: the user's code can raise anything
             return False
-        alike = COARSE if isinstance(encoder.network, Rounded) else ALIKE
-        return bool((fused - plain).norm() <= alike * plain.norm())
+    return alike(plain, fused, COARSE if isinstance(encoder.network, Rounded) else ALIKE)
 
 
 def choose_ladder(

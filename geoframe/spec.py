@@ -40,10 +40,11 @@ def later(**kwargs: Any) -> Any:
 
 def count(default: int) -> Any:
     """Make an attrs field for a whole number, 1 or more."""
-    return attrs.field(default=default, validator=_at_least_one)
+    return attrs.field(default=default, validator=at_least_one)
 
 
-def _at_least_one(spec: Any, field: Any, value: Any) -> None:
+def at_least_one(spec: Any, field: Any, value: Any) -> None:
+    """Refuse what isn't a whole number, 1 or more (an attrs validator)."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise BadInput(f"{type(spec).__name__}: {field.name}={value!r:.80} should be a whole number, 1 or more")
 

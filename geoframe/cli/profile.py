@@ -67,7 +67,7 @@ def profile(ctx: click.Context, /, out: Path | None, device: str, memory: str | 
     """
     from geoframe.plan import Plan
 
-    found, lines = _study(**{name: _as_found(name, value) for name, value in asked.items()})
+    found, lines = _study(**asked)
     cap = bytes_of(memory, "--memory")
     plan = Plan.of(found.study.resolve())
     screen = console()
@@ -89,10 +89,12 @@ def profile(ctx: click.Context, /, out: Path | None, device: str, memory: str | 
 
 def _unreached(folder: Path, plan: Plan) -> str:
     """Say how many ratios have a larger error than was asked for, all directions used up."""
+    from geoframe.probes.ratio import RatioProbe
     from geoframe.statistics.profile_table import above_target
     from geoframe.store import open as open_results
 
-    probe: RatioProbe = plan.study.probes[0]  # type: ignore[assignment]
+    probe = plan.study.probes[0]
+    assert isinstance(probe, RatioProbe)
     short, count = above_target(open_results(folder)[probe.label].to_dataset(), probe.target_se)
     if not short:
         return ""
@@ -102,14 +104,10 @@ def _unreached(folder: Path, plan: Plan) -> str:
     )
 
 
-def _as_found(name: str, value: Any) -> Any:
+def _one_spelling(path: str) -> str:
     """Write a path one way, however it was typed: "./photos/" is "photos", and the same results."""
-    path, colon, function = str(value or "").rpartition(":") if name == "model" else (value or "", "", "")
-    if not path or (name == "model" and not path.endswith(".py")) or name not in ("model", "images"):
-        return value
-    absolute = Path(os.path.abspath(Path(path).expanduser()))
-    inside = absolute.is_relative_to(Path.cwd())
-    return str(absolute.relative_to(Path.cwd()) if inside else absolute) + colon + function
+    absolute, here = Path(os.path.abspath(Path(path).expanduser())), Path.cwd()
+    return str(absolute.relative_to(here) if absolute.is_relative_to(here) else absolute)
 
 
 def _study(
@@ -119,6 +117,9 @@ def _study(
     from geoframe.probes.ratio import RatioProbe
     from geoframe.profiling import SCALES, ladder, profile_study
 
+    file, colon, function = model.rpartition(":")
+    model = f"{_one_spelling(file)}{colon}{function}" if file.endswith(".py") else model
+    images = _one_spelling(images) if images else images
     encoder, origin = _encoder(model, **of_encoder)
     shape, seed = encoder.expected_shape(), of_encoder["seed"]
     _check_channels(encoder, shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -140,9 +141,11 @@ class TimmEncoder(ModelEncoder):
         return module
 
     def _local_file(self) -> Path | None:
-        folder = weights_folder()
+        folder, name = weights_folder(), self.model.partition(".")[0]
         endings = (".safetensors", ".pth", ".bin")
-        return first_file(folder / f"{name}{ending}" for name in self._spellings() for ending in endings)
+        if not any(folder.glob(f"{escape(name)}.*")):  # it is asked often, and timm takes seconds to import
+            return None
+        return first_file(folder / f"{spelling}{ending}" for spelling in self._spellings() for ending in endings)
 
     def _spellings(self) -> tuple[str, ...]:
         """The name as it was given; without a tag, also with that of timm's default weights, and the other way."""

@@ -48,12 +48,10 @@ class FormationProfiles(Figure):
     def _panels(self, ds: xr.Dataset, found: list[Course]) -> matplotlib.figure.Figure:
         from geoframe.figures import style
         from geoframe.statistics.bootstrap import median_over_images
-        from geoframe.statistics.bump import measured
 
         sets = select.names(ds, "probeset")
-        there = measured(ds)
-        pairs = [(c, n) for c in found for n in sets if there.sel(encoder=list(c.names), probeset=n).any()]
-        pairs = pairs or [(c, n) for c in found for n in sets]
+        drawn = select.drawn(ds)
+        pairs = [(c, n) for c in found for n in sets if drawn.sel(encoder=list(c.names), probeset=n).any()]
         medians = {
             (course.label, name): positive(
                 median_over_images(ds["ratio"].sel(encoder=list(course.names), probeset=name))

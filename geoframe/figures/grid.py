@@ -53,7 +53,6 @@ class RatioGrid(Figure):
 
     def _grid(self, ds: xr.Dataset) -> matplotlib.figure.Figure:
         from geoframe.figures import style
-        from geoframe.statistics.bump import measured
 
         ratio, eta = positive(ds["ratio"].values), ds["scale"].values
         encoders, probesets = (
@@ -61,10 +60,10 @@ class RatioGrid(Figure):
         )
         figure, axes = canvas(encoders, probesets, self.note)
         limits = (scale_limits(eta), style.log_limits(ratio))
-        there = measured(ds).transpose("encoder", "probeset").values
+        drawn = select.drawn(ds).transpose("encoder", "probeset").values
         for i, random in enumerate(select.is_random(ds)):
             for j, ax in enumerate(axes[i]):
-                if there.any() and not there[i, j]:
+                if not drawn[i, j]:
                     ax.set(frame_on=False, xticks=[], yticks=[])
                     continue
                 style.log_axes(ax, *limits, most=(5, 5))

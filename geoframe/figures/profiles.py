@@ -92,11 +92,10 @@ class RatioProfiles(Figure):
 
     def _medians(self, ds: xr.Dataset, probeset: str) -> matplotlib.figure.Figure:
         from geoframe.figures import style
-        from geoframe.statistics.bump import measured, medians_of
+        from geoframe.statistics.bump import medians_of
         from geoframe.statistics.pairing import network_names
 
-        there = measured(ds).values
-        ds = ds.isel(encoder=np.flatnonzero(there) if there.any() else slice(None))
+        ds = ds.isel(encoder=np.flatnonzero(select.drawn(ds)))
         medians: list[MedianProfile] = list(medians_of(ds, replicates=self.replicates, seed=self.seed))
         random = select.is_random(ds)
         labels = [

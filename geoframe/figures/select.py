@@ -59,3 +59,11 @@ def cells(ds: xr.Dataset, name: str) -> list[xr.Dataset]:
     """Return each encoder on each probe set for which a variable has values."""
     every = (ds.isel(encoder=i, probeset=j) for i in range(ds.sizes["encoder"]) for j in range(ds.sizes["probeset"]))
     return [cell for cell in every if bool(cell[name].notnull().any())]
+
+
+def drawn(ds: xr.Dataset) -> xr.DataArray:
+    """Which encoders to draw on which probe sets: those that were measured, all where none was."""
+    from geoframe.statistics.bump import was_measured
+
+    found = was_measured(ds)
+    return found | ~found.any()

@@ -11,6 +11,7 @@ from geoframe.geometry.pushforward import Map, squared_norms
 
 Directions = Callable[[int, int], torch.Tensor]
 Push = Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
+FEW = 32  # rows of a batch in which one more would be felt
 
 
 def even_blocks(total: int, largest: int) -> int:
@@ -33,12 +34,8 @@ def blocks_of(draw: Directions, total: int, size: int) -> Iterator[tuple[slice, 
         yield slice(start, stop), block
 
 
-def layout(x: torch.Tensor) -> torch.memory_format:
-    """Memory format in which batches of such images are computed fastest."""
+def _layout(x: torch.Tensor) -> torch.memory_format:
     return torch.channels_last if x.ndim == 4 else torch.contiguous_format
-
-
-FEW = 32  # rows of a batch in which one more would be felt
 
 
 def pairs_within(rows: int) -> int:
@@ -99,7 +96,7 @@ class Displacements:
         return self._buffer
 
     def _repeated(self, rows: int) -> torch.Tensor:
-        return self.x.expand(rows, *self.x.shape[1:]).clone(memory_format=layout(self.x))
+        return self.x.expand(rows, *self.x.shape[1:]).clone(memory_format=_layout(self.x))
 
 
 def energy_and_level(features: torch.Tensor, rest: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -200,9 +197,9 @@ def linear_predictions(push: Push, x: torch.Tensor, draw: Directions, count: int
     torch.Tensor
         (count,), float64, on the CPU.
     """
-    base = x.expand(block, *x.shape[1:]).contiguous(memory_format=layout(x))
+    base = x.expand(block, *x.shape[1:]).contiguous(memory_format=_layout(x))
     found = []
     for rows, u in blocks_of(draw, count, block):
-        _, tangent = push(base, u.contiguous(memory_format=layout(x)))
+        _, tangent = push(base, u.contiguous(memory_format=_layout(x)))
         found.append(squared_norms(tangent)[: rows.stop - rows.start].cpu())
     return torch.cat(found)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import torch
 
     from geoframe.geometry.joint import JointMap, JointResponses
+    from geoframe.geometry.response import Displacements
     from geoframe.loaded import LoadedEncoder
 
 OUTPUTS = ("features", "logits", "margin")
@@ -146,16 +147,10 @@ class ResponseProbe(Probe):
 
         from geoframe.classifier import fine_classifier
         from geoframe.geometry import noise
-        from geoframe.geometry.joint import part
-        from geoframe.geometry.response import Displacements
 
         fine = fine_classifier(encoder)
-        moves = [Displacements(part(phi, k), x) for k in range(len(OUTPUTS))]
-        exact = (
-            []
-            if fine is encoder
-            else [Displacements(part(_outputs(fine, fine, held), k), x.double()) for k in range(len(OUTPUTS))]
-        )
+        moves = _displacements(phi, x)
+        exact = [] if fine is encoder else _displacements(_outputs(fine, fine, held), x.double())
 
         def meter(place: int, scale: float) -> float:
             if not exact:
@@ -172,6 +167,14 @@ class ResponseProbe(Probe):
                 for k in range(len(OUTPUTS))
             ]
         )
+
+
+def _displacements(phi: JointMap, x: torch.Tensor) -> list[Displacements]:
+    """Displacements of each output by itself."""
+    from geoframe.geometry.joint import part
+    from geoframe.geometry.response import Displacements
+
+    return [Displacements(part(phi, k), x) for k in range(len(OUTPUTS))]
 
 
 def _outputs(network: LoadedEncoder, head: LoadedEncoder, held: int) -> JointMap:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from geoframe.errors import BadInput
+from geoframe.spec import at_least_one
 
 
 def rank(seed: int, name: str) -> bytes:
@@ -42,8 +43,8 @@ def draw(names: Iterable[str], n: int | None, seed: int, what: str) -> list[str]
 
 def is_count(instance: Any, attribute: Any, value: Any) -> None:
     """Check, as an attrs validator, that a field is None or a whole number of at least one."""
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise BadInput(f"{type(instance).__name__}: {attribute.name}={value!r} should be a whole number, 1 or more")
+    if value is not None:
+        at_least_one(instance, attribute, value)
 
 
 def is_seed(instance: Any, attribute: Any, value: Any) -> None:

@@ -102,10 +102,12 @@ def medians_of(ds: xr.Dataset, rule: BumpRule | None = None, *, replicates: int 
     return out
 
 
-def measured(ds: xr.Dataset) -> xr.DataArray:
+def was_measured(ds: xr.Dataset) -> xr.DataArray:
     """Which encoders were measured on which probe sets at all, whatever came of it: over `ratio`'s leading dims."""
-    found = ds["response"].notnull() if "response" in ds else ds["ratio"].notnull() | True  # results always have it
-    found = found.any(("image", "scale"))
+    import xarray as xr
+
+    known = ds["response"].notnull() if "response" in ds else xr.ones_like(ds["ratio"], dtype=bool)
+    found = known.any(("image", "scale"))
     found.attrs = {"units": "1", "long_name": "whether the encoder was measured on the probe set"}
     return found
 
@@ -185,7 +187,7 @@ class BumpSummary(Summary):
         """Apply `bump` to the probe's node."""
         node = stored_node(tree, self.probe)
         ds = bump(node, self.rule, replicates=self.replicates, seed=self.seed)
-        return ds.assign(measured=measured(node)).assign_attrs(probe=self.probe)
+        return ds.assign(measured=was_measured(node)).assign_attrs(probe=self.probe)
 
     def rows(self, ds: xr.Dataset) -> tuple[list[str], list[list[str]]]:
         """Return the table: one row an encoder and probe set, in the results' order."""

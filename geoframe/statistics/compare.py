@@ -215,9 +215,8 @@ def _mann_whitney(first: Array, second: Array) -> tuple[float, ...]:
     if not len(first) or not len(second):
         return (np.nan, np.nan, np.nan, *counts)
     ties = len(np.unique(np.concatenate([first, second]))) < len(first) + len(second)
-    few = (
-        ties and 2 <= min(len(first), len(second)) < FEWEST
-    )  # for which there are no tables, and normal's tail is too thin
+    # few tied values: there are no tables of them, and the normal distribution's tail is too thin
+    few = ties and 2 <= min(len(first), len(second)) < FEWEST
     method = stats.PermutationMethod(n_resamples=PERMUTATIONS, rng=0) if few else "auto"
     found = stats.mannwhitneyu(first, second, method=method)
     return float(found.statistic), float(found.pvalue), float(first.mean() - second.mean()), *counts

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from geoframe.errors import BadInput
+from geoframe.statistics.claim_table import REPORTED
 from geoframe.statistics.compare import LEVEL, binomial_interval, mean_interval, median_interval
 from geoframe.statistics.tables import interval, measured, percent, who
 from geoframe.summary import Summary, described, stored_node
@@ -115,7 +116,7 @@ class TubeSummary(Summary):
                 *who(cell),
                 str(int(cell["rays"])),
                 interval(cell, "wide", 100, 2),
-                verdict(cell) if self._is_claimed(cell) else "reported",
+                verdict(cell) if self._is_claimed(cell) else REPORTED,
             ]
             for cell in measured(ds, "wide")
         ]

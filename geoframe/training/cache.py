@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,9 +81,13 @@ class TrainingCache:
         row = self.row(when)
         return row if row and self.file(when).is_file() and not self.outdated() else None
 
+    def holds(self, moments: Iterable[Moment]) -> bool:
+        """Whether `checkpoint` would return each of these; the files behind the recipe are read once."""
+        return all(self.row(moment) and self.file(moment).is_file() for moment in moments) and not self.outdated()
+
     def tidy(self) -> None:
         """Remove the state of a training that was killed after its last checkpoint was named."""
-        if os.path.exists(self.resume) and all(map(self.checkpoint, self.training.moments)):
+        if os.path.exists(self.resume) and self.holds(self.training.moments):
             with suppress(OSError):
                 self.resume.unlink(missing_ok=True)
 

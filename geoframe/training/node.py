@@ -75,7 +75,7 @@ def _scores(encoder: Encoder) -> Row | None:
     if not isinstance(encoder, TrainedEncoder):
         return None
     cache = TrainingCache(encoder.training)
-    if not all(map(cache.checkpoint, encoder.training.moments)):
+    if not cache.holds(encoder.training.moments):
         return None
     log = scored_log(encoder.training, cache)
     counts = {COUNTS: {int(label): n for label, n in log[COUNTS].items()}}

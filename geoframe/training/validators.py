@@ -9,6 +9,7 @@ from typing import Any
 from geoframe.encoders.model import ModelEncoder
 from geoframe.errors import BadInput, UnknownName, did_you_mean
 from geoframe.probeset import ProbeSet
+from geoframe.spec import at_least_one
 
 
 def numbers(value: Any) -> Any:
@@ -60,7 +61,7 @@ def _are_whole(value: Any) -> bool:
     return isinstance(value, tuple) and all(map(_is_whole, value))
 
 
-COUNT = should_be("a whole number, 1 or more", lambda value: _is_whole(value) and value > 0)
+COUNT = at_least_one
 SHARE = should_be("a number, 0 or more", lambda value: _is_finite(value) and value >= 0)
 RATE = should_be("a number above 0", lambda value: _is_finite(value) and value > 0)
 SEED = should_be("a whole number of at most 64 bits", lambda value: _is_whole(value) and -(2**63) <= value < 2**63)

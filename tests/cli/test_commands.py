@@ -284,18 +284,14 @@ def test_a_dry_run_names_trainings(trained, monkeypatch):
         "2 trainings of 2 epochs come first where not in the cache: net0, net1; about 4 min on cpu\n" in result.stdout
     )
     assert "first where" not in call("run", "trained.py", "--dry-run", "--preset", "random").stdout
-    monkeypatch.setattr(
-        "geoframe.training.cache.TrainingCache.checkpoint", lambda cache, _: cache.training.seed == 0 or None
-    )
+    monkeypatch.setattr("geoframe.training.cache.TrainingCache.holds", lambda cache, _: cache.training.seed == 0)
     result = call("run", "trained.py", "--dry-run", "--preset", "more", "--device", "cpu")
     said = "first where not in the cache: net2 (1 epoch), net0 (2 epochs, cached); about 60 s on cpu\n"
     assert said in result.stdout
 
 
 def test_a_dry_run_of_many_trainings_names_the_first_that_are_not_done(trained, monkeypatch):
-    monkeypatch.setattr(
-        "geoframe.training.cache.TrainingCache.checkpoint", lambda cache, _: cache.training.seed < 3 or None
-    )
+    monkeypatch.setattr("geoframe.training.cache.TrainingCache.holds", lambda cache, _: cache.training.seed < 3)
     monkeypatch.setattr(
         "geoframe.estimate.Estimator.training_seconds", lambda _, training: None if training.seed == 5 else 600.0
     )
@@ -307,7 +303,7 @@ def test_a_dry_run_of_many_trainings_names_the_first_that_are_not_done(trained, 
     monkeypatch.setattr("geoframe.estimate.Estimator.training_seconds", lambda *_: None)
     unknown = call("run", "trained.py", "--dry-run", "--preset", "many", "--device", "cpu").stdout
     assert "and 14 more; how long on cpu is not known\n" in unknown
-    monkeypatch.setattr("geoframe.training.cache.TrainingCache.checkpoint", lambda *_: True)
+    monkeypatch.setattr("geoframe.training.cache.TrainingCache.holds", lambda *_: True)
     done = call("run", "trained.py", "--dry-run", "--preset", "many", "--device", "cpu").stdout
     assert "which has 20 of them: net0 (cached), net1 (cached)," in done
     assert "and 14 more\n" in done
