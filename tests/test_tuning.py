@@ -43,11 +43,27 @@ def test_quick_networks_are_not_timed() -> None:
     assert tuned_derivative(encoder) == "batch"
 
 
-class ByValue(torch.nn.Module):
-    """A forward that looks at values, which vmap can't."""
+class Doubled(torch.autograd.Function):
+    """A derivative of one's own, without a rule for vmap."""
+
+    @staticmethod
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        return 2 * x
+
+    @staticmethod
+    def setup_context(ctx: object, inputs: object, output: object) -> None:
+        pass
+
+    @staticmethod
+    def jvp(ctx: object, tangent: torch.Tensor) -> torch.Tensor:
+        return 2 * tangent
+
+
+class Unshared(torch.nn.Module):
+    """A forward that vmap can't take."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x.flatten(1) * (2.0 if float(x.sum()) > 0 else 1.0)
+        return Doubled.apply(x.flatten(1))
 
 
 class OnceSlow(torch.nn.Module):
@@ -65,7 +81,7 @@ class OnceSlow(torch.nn.Module):
 def test_the_point_is_shared_where_that_pays_and_works(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tuned_derivative(loaded(OnceSlow(), shape=SHAPE)) == "shared"
     monkeypatch.setattr(tuning, "QUICK", 0.0)
-    assert tuned_derivative(loaded(ByValue())) == "batch"
+    assert tuned_derivative(loaded(Unshared())) == "batch"
 
 
 def test_a_wrong_derivative_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
