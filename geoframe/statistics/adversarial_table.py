@@ -11,7 +11,7 @@ from geoframe.spec import count
 from geoframe.statistics.bump import ETA_UNITS, medians_of
 from geoframe.statistics.families import epsilons_of
 from geoframe.statistics.peaks import peaks
-from geoframe.statistics.tables import measured, number, percent
+from geoframe.statistics.tables import measured, number, percent, place_with_error, with_error
 from geoframe.summary import Summary, described, stored_node
 
 if TYPE_CHECKING:
@@ -135,15 +135,14 @@ class AdversarialSummary(Summary):
 
 def _row(cell: xr.Dataset) -> list[str]:
     sign = "≥ " if bool(cell["censored"]) else ""
-    scale, height, error = (float(cell[name]) for name in ("peak_scale", "peak_height", "peak_height_se"))
-    exact = f" ± {number(error, 2)}" if np.isfinite(error) else ""
+    height, error = float(cell["peak_height"]), float(cell["peak_height_se"])
     return [
         str(cell["encoder"].item()),
         f"{float(cell['budget']):g}",
         str(cell["probeset"].item()),
         str(int(cell["n_images"])),
         *(percent(cell[name]) for name in ("train_accuracy", "test_accuracy")),
-        f"{sign}{number(scale)}" if np.isfinite(scale) else "no peak",
-        f"{sign}{number(height)}{exact}" if np.isfinite(height) else "–",
+        f"{sign}{place_with_error(cell)}" if np.isfinite(cell["peak_scale"]) else "no peak",
+        f"{sign}{with_error(height, error)}" if np.isfinite(height) else "–",
         number(cell["prediction"]),
     ]

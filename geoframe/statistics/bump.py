@@ -11,7 +11,7 @@ from geoframe.errors import BadInput
 from geoframe.spec import count
 from geoframe.statistics.bootstrap import MedianProfile, median_profile
 from geoframe.statistics.profile import FEWEST_RUNGS, Array, BumpRule
-from geoframe.statistics.tables import with_error
+from geoframe.statistics.tables import place_with_error, with_error
 from geoframe.summary import Summary, stored_node
 
 if TYPE_CHECKING:
@@ -180,7 +180,8 @@ class BumpSummary(Summary):
         """How the peak is found, and what ± is."""
         return (
             "of the median over images; peak by a parabola through three log-log points, so it may lie between scales; "
-            "± is one standard error of the height (bootstrap over images and directions)"
+            "± is one standard error (bootstrap over images and directions); "
+            "censored: rises to the last scale, or falls from the first"
         )
 
     def compute(self, tree: xr.DataTree) -> xr.Dataset:
@@ -211,8 +212,8 @@ def _row(cell: xr.Dataset) -> list[str]:
     return [
         images,
         with_error(float(cell["peak_height"]), float(cell["peak_height_se"])),
-        f"{float(cell['peak_scale']):.3g}",
-        f"{width:.2f}" if np.isfinite(width) else "censored",
+        place_with_error(cell),
+        with_error(width, float(cell["width_se"])) if np.isfinite(width) else "censored",
         verdict(cell),
     ]
 
@@ -228,7 +229,7 @@ def verdict(cell: xr.Dataset) -> str:
     if bool(cell["censored"]):
         order = np.argsort(cell["scale"].values[np.isfinite(median)])
         rises = np.argmax(valid[order]) == valid.size - 1
-        return "censored: rises to the end" if rises else "censored: largest at the first scale"
+        return "censored: rises" if rises else "censored: falls"
     if not bool(cell["plateau"]):
         return "no: no plateau"
     return "no: no peak" if not bool(cell["peak"]) else "no: no decay"

@@ -10,7 +10,7 @@ import numpy as np
 from geoframe.spec import count
 from geoframe.statistics.bump import VARIABLES, bump, verdict
 from geoframe.statistics.courses import courses
-from geoframe.statistics.tables import number, percent
+from geoframe.statistics.tables import number, percent, place_with_error, with_error
 from geoframe.summary import Summary, described, stored_node
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ ACCURACIES = {
     "train_accuracy": ("1", "share of training images, as they are, that are classified rightly"),
     "test_accuracy": ("1", "share of test images that are classified rightly"),
 }
-SHORT = {"censored: rises to the end": "censored: rises", "censored: largest at the first scale": "censored: falls"}
 
 
 @attrs.frozen(kw_only=True)
@@ -79,7 +78,6 @@ _HEADERS = ("probe set", "step", "epoch", "train %", "test %", "images", "peak �
 def _row(cell: xr.Dataset) -> list[str]:
     height, error = float(cell["peak_height"]), float(cell["peak_height_se"])
     peak = bool(cell["peak"])
-    words = verdict(cell)
     return [
         str(cell["probeset"].item()),
         str(int(cell["step"])),
@@ -87,9 +85,9 @@ def _row(cell: xr.Dataset) -> list[str]:
         percent(cell["train_accuracy"]),
         percent(cell["test_accuracy"]),
         str(int(cell["n_images"])),
-        number(cell["peak_scale"] if peak else np.nan),
-        f"{number(height)} ± {number(error, 2)}" if peak and np.isfinite(error) else number(height if peak else np.nan),
-        SHORT.get(words, words),
+        place_with_error(cell) if peak else "–",
+        with_error(height, error) if peak else "–",
+        verdict(cell),
     ]
 
 

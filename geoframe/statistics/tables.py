@@ -59,6 +59,17 @@ def with_error(value: float, error: float) -> str:
     return f"{value:.{decimals}f} ± {error:.{decimals}f}"
 
 
+def place_with_error(cell: xr.Dataset) -> str:
+    """Write η at a peak (`peak_scale`); its error is that of its logarithm (`log10_peak_scale_se`), to first order.
+
+    >>> import xarray as xr
+    >>> place_with_error(xr.Dataset({"peak_scale": 1.36, "log10_peak_scale_se": 0.05}))
+    '1.36 ± 0.16'
+    """
+    scale = float(cell["peak_scale"])
+    return with_error(scale, scale * float(np.log(10) * cell["log10_peak_scale_se"]))
+
+
 def percent(value: Any, digits: int = 3) -> str:
     """Write a share in per cent, or a dash."""
     return number(100 * float(value), digits)
