@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, ClassVar
 
 import attrs
@@ -59,8 +61,22 @@ class Attack(Spec):
         return self
 
 
+def not_installed(attacks: Iterable[Attack]) -> str:
+    """Say which packages attacks need that aren't there, and what to do; "" where all are."""
+    absent = [name for name in dict.fromkeys(n for one in attacks for n in one.packages) if find_spec(name) is None]
+    install = INSTALL if absent == ["foolbox"] else f"pip install {' '.join(absent)}"
+    return f"attacks need {', '.join(absent)}, not installed here: {install}" if absent else ""
+
+
 @attrs.frozen(kw_only=True, slots=False, eq=False)
-class CarliniWagner(Attack):
+class _FoolboxAttack(Attack):
+    """An attack that foolbox runs."""
+
+    packages: ClassVar[tuple[str, ...]] = ("foolbox",)
+
+
+@attrs.frozen(kw_only=True, slots=False, eq=False)
+class CarliniWagner(_FoolboxAttack):
     """Carlini and Wagner's L2 attack (foolbox's `L2CarliniWagnerAttack`): minimises ‖Δ‖² + c · margin with Adam.
 
     The defaults are those of *Neural Expansion* (I.3): c = 1e-2, learning rate 1e-2, 1000 iterations, which in foolbox
@@ -79,8 +95,6 @@ class CarliniWagner(Attack):
     The change of variables needs a box. Without bounds it is 0.5 ± 10, and the learning rate is divided by 20, so that
     a step is as long in pixels as in [0, 1].
     """
-
-    packages: ClassVar[tuple[str, ...]] = ("foolbox",)
 
     c: float = attrs.field(default=1e-2, converter=decimal, validator=RATE)
     lr: float = attrs.field(default=1e-2, converter=decimal, validator=RATE)
@@ -115,7 +129,7 @@ class CarliniWagner(Attack):
 
 
 @attrs.frozen(kw_only=True, slots=False, eq=False)
-class IFGSM(Attack):
+class IFGSM(_FoolboxAttack):
     """Iterative fast gradient sign method (foolbox's `LinfBasicIterativeAttack`), from the image itself.
 
     The defaults are those of *Neural Expansion* (I.3): ε = 0.03, steps of 0.005, 10 iterations.
@@ -128,8 +142,6 @@ class IFGSM(Attack):
         Change of a pixel in one iteration.
     steps : int
     """
-
-    packages: ClassVar[tuple[str, ...]] = ("foolbox",)
 
     epsilon: float = attrs.field(default=0.03, converter=decimal, validator=SHARE)
     step: float = attrs.field(default=0.005, converter=decimal, validator=RATE)
@@ -162,7 +174,7 @@ class PGD(IFGSM):
 
 
 @attrs.frozen(kw_only=True, slots=False, eq=False)
-class DeepFool(Attack):
+class DeepFool(_FoolboxAttack):
     """DeepFool in L2 (foolbox's `L2DeepFoolAttack`): steps to the nearest boundary of a linearised classifier.
 
     Attributes
@@ -173,8 +185,6 @@ class DeepFool(Attack):
     overshoot : float
         How far beyond the boundary, as a share of the way to it.
     """
-
-    packages: ClassVar[tuple[str, ...]] = ("foolbox",)
 
     steps: int = attrs.field(default=50, validator=COUNT)
     candidates: int = attrs.field(default=10, validator=COUNT)
@@ -199,7 +209,7 @@ class DeepFool(Attack):
 
 
 @attrs.frozen(kw_only=True, slots=False, eq=False)
-class DDN(Attack):
+class DDN(_FoolboxAttack):
     """Decoupled direction and norm, L2 (foolbox's `DDNAttack`).
 
     Attributes
@@ -210,8 +220,6 @@ class DDN(Attack):
     gamma : float
         Share by which the length shrinks or grows in a step.
     """
-
-    packages: ClassVar[tuple[str, ...]] = ("foolbox",)
 
     epsilon: float = attrs.field(default=1.0, converter=decimal, validator=RATE)
     steps: int = attrs.field(default=100, validator=COUNT)

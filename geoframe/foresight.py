@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from importlib.util import find_spec
 from typing import Any
 
 import attrs
 
-from geoframe.attacks import INSTALL, Attack
+from geoframe import attacks
+from geoframe.attacks import Attack
 from geoframe.encoder import Encoder
 from geoframe.errors import GeoframeError
 from geoframe.plan import Cell
@@ -61,10 +61,7 @@ def _line(spec: ProbeSet | Encoder, problem: str) -> str:
 
 def not_installed(cells: Iterable[Cell]) -> str:
     """Say which package the probes' attacks need and isn't there; "" where all are."""
-    attacks = (spec for cell in cells for spec in nested(cell.probe) if isinstance(spec, Attack))
-    packages = dict.fromkeys(package for attack in attacks for package in attack.packages)
-    absent = [package for package in packages if find_spec(package) is None]
-    return f"attacks need {', '.join(absent)}, not installed here: {INSTALL}" if absent else ""
+    return attacks.not_installed(spec for cell in cells for spec in nested(cell.probe) if isinstance(spec, Attack))
 
 
 def nested(value: Any) -> Iterator[Spec]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from geoframe.attacks import Attack
-from geoframe.errors import BadInput
+from geoframe.attacks import Attack, not_installed
+from geoframe.errors import BadInput, MissingFile
 from geoframe.probe import Batch, Output
 from geoframe.spec import later
 
@@ -37,11 +37,10 @@ def _is_attack(spec: object, field: Any, value: object) -> None:
 
 
 def check_attack(attack: Attack | None) -> None:
-    """Refuse to start where what runs attacks is missing."""
-    if attack is not None:
-        from geoframe.attacking import foolbox
-
-        foolbox()
+    """Refuse to start where a package that the attack needs is missing."""
+    lack = not_installed([attack]) if attack is not None else ""
+    if lack:
+        raise MissingFile(lack)
 
 
 def attacked(encoder: LoadedEncoder, batch: Batch, attack: Attack) -> Attacked:
