@@ -180,9 +180,10 @@ class LoadedEncoder:
     def push_at(self, x: torch.Tensor, tangents: torch.Tensor) -> torch.Tensor:
         """J_Φ(x) v at one image x (1, channel, height, width) for tangents (n, channel, height, width): (n, d)."""
         self.count(len(tangents) * JVP_COST)
-        size = max(1, self.micro_batch // 4)
         if self.derivative == "shared":
+            size = max(1, self.micro_batch // 2)
             return torch.cat([shared_pushforward(self._forward, x, part) for part in torch.split(tangents, size)])
+        size = max(1, self.micro_batch // 4)
         parts = [part.contiguous(memory_format=self.layout) for part in torch.split(tangents, size)]
         repeated = x.expand_as(parts[0]).contiguous(memory_format=self.layout)
         return torch.cat([pushforward(self._forward, repeated[: len(part)], part)[1] for part in parts])

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 LOOSE = 0.04  # target from which on half the sketch will do
 PULLED = 8  # pullbacks at once, which keep all activations
-SKETCH = 48  # directions that the range of J is sketched from
+SKETCH = 32  # directions that the range of J is sketched from
 PULLBACK_COST = 2.0  # forward passes that one vector–Jacobian product counts for
 
 

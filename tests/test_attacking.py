@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 import sys
 from pathlib import Path
+from typing import ClassVar
 
+import attrs
 import pytest
 import torch
 
 import geoframe as gf
 from geoframe.attacking import attack_image, foolbox, foolbox_model, minimal_perturbation
-from geoframe.attacks import MINIMAL, PUBLISHED
-from geoframe.loaded import state_digest
+from geoframe.attacks import MINIMAL, PUBLISHED, Attack, Bounds
+from geoframe.loaded import LoadedEncoder, state_digest
 from tests.attack_nets import distances, images, linear
 from tests.networks import SHAPE, relu_net
 
@@ -154,6 +156,29 @@ def test_without_foolbox_the_line_says_what_to_install(monkeypatch: pytest.Monke
         foolbox()
     with pytest.raises(gf.MissingFile, match=r"geoframe\[attacks\]"):
         gf.measure(gf.RayCoverageProbe(attack=gf.PGD()), network(), gf.TensorSet(images(1), labels=[0], name="x"))
+
+
+@attrs.frozen(kw_only=True, slots=False, eq=False)
+class Darker(Attack):
+    """An attack that needs no package, or one that isn't there."""
+
+    def perturb(self, encoder: LoadedEncoder, x: torch.Tensor, label: int, bounds: Bounds) -> torch.Tensor:
+        return x / 2
+
+
+@attrs.frozen(kw_only=True, slots=False, eq=False)
+class Absent(Darker):
+    packages: ClassVar[tuple[str, ...]] = ("no_such_package",)
+
+
+def test_attacks_need_the_packages_that_they_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "foolbox", None)
+    data = gf.TensorSet(images(2), labels=[0, 0], name="x")
+    probe = gf.RayCoverageProbe(attack=Darker(), reference=data, n_reference=1)
+    found = gf.measure(probe, network(), data)
+    assert (found["distance"] > 0).all()
+    with pytest.raises(gf.MissingFile, match="no_such_package, not installed here: pip install no_such_package"):
+        gf.measure(probe.evolve(attack=Absent()), network(), data)
 
 
 class Attacked(gf.Study):

@@ -1,7 +1,8 @@
 """Sampling of the response ratio until its standard error is small enough, scale by scale (ours).
 
-A pilot of a few pairs at every scale tells how many each scale needs; pairs are added only where they are, in few
-rounds. The estimator is that of `geoframe.geometry.controlled`.
+A pilot of a few pairs at every scale tells how many pairs each scale needs and how many Jacobian–vector products all of
+them: the denominator is common, and on the plateau most of its error is the numerator's too. Both are added where they
+are needed, at the least cost together, in few rounds. The estimator is that of `geoframe.geometry.controlled`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from geoframe.geometry.trace import Push, Sketch
 BLOCK = 8  # pairs that are added at once, whatever the batch: numbers don't depend on it
 PILOT = 16  # pairs at every scale before anything is decided
 GROWTH = 3  # most that one round may multiply the pairs by: a pilot's variance is rough
-DENOMINATOR = 0.5  # share of the squared target that the denominator's own error may take
+PUSHED = 1.25  # pairs that one Jacobian–vector product costs as much as
+TRIED = 32  # numbers of Jacobian–vector products that a plan compares
 
 Respond = Callable[[torch.Tensor, list[int]], torch.Tensor]
 
@@ -87,14 +89,13 @@ class AdaptiveSampler:
         while True:
             self._extend(pairs, pushes)
             found = [self._moments(k) for k in range(self.scales)]
-            short = np.array([_falls_short(m, n, pushes, target) for m, n in zip(found, pairs, strict=True)])
-            short &= pairs < most
-            if not short.any():
-                return _estimate(found, pairs, pushes)
-            pushes = self._pushes_needed(found, short, pushes, target, most)
-            candidates = np.arange(BLOCK, most + 1, BLOCK)
-            for k in np.flatnonzero(short):
-                pairs[k] = _pairs_needed(found[k], int(pairs[k]), pushes, target, candidates)
+            short = {k: m for k, m in enumerate(found) if pairs[k] < most and _falls_short(m, pairs[k], pushes, target)}
+            if not short:
+                return _estimate(found, pairs, pushes, target)
+            plan = _Plan.of(short, pairs, pushes, target, most)
+            for k, needed in plan.pairs.items():
+                pairs[k] = min(needed, GROWTH * pairs[k])
+            pushes = min(plan.pushes, GROWTH * pushes)
 
     def _extend(self, pairs: np.ndarray, pushes: int) -> None:
         """Measure the blocks that are missing: their directions are drawn once for all scales."""
@@ -118,40 +119,45 @@ class AdaptiveSampler:
         captured = np.concatenate(self._captured)
         return moments(np.concatenate(self._responses[k]), captured, left, self.sketch.mean, self.sketch.variance)
 
-    def _pushes_needed(self, found: list[Moments], short: np.ndarray, pushes: int, target: float, most: int) -> int:
-        """Jacobian–vector products until the denominator's error takes its share of the target at most."""
-        if not pushes:
-            return 0
-        first = found[int(np.flatnonzero(short)[0])]
-        needed = first.left / (DENOMINATOR * (target * first.prediction) ** 2)
-        return max(pushes, min(_whole(min(needed, GROWTH * pushes)), most))
-
-
-def _whole(count: float) -> int:
-    """Round up to whole blocks."""
-    return int(np.ceil(count / BLOCK)) * BLOCK
-
 
 def _falls_short(found: Moments, pairs: int, pushes: int, target: float) -> bool:
     """Whether more pairs are needed; a ratio that is 0, infinite or undefined needs none."""
-    return found.standard_error(pairs, pushes) > target * abs(found.ratio)
+    return bool(found.bound(pairs, pushes) > target * abs(found.ratio))
 
 
-def _pairs_needed(found: Moments, pairs: int, pushes: int, target: float, candidates: np.ndarray) -> int:
-    """Least number of pairs, above the present one, that should do; within what one round may add."""
-    candidates = candidates[(candidates > pairs)]
-    allowed = candidates[: max(1, int(np.searchsorted(candidates, GROWTH * pairs, side="right")))]
-    few = np.minimum(allowed, pushes) if pushes else allowed
-    error = found.widening(few) * np.sqrt(found.variance(allowed, pushes))
-    enough = np.flatnonzero(error <= target * abs(found.ratio))
-    return int(allowed[enough[0]] if len(enough) else allowed[-1])
+@attrs.frozen
+class _Plan:
+    """Numbers of pairs at the scales that fall short, and of Jacobian–vector products, that should do."""
+
+    pairs: dict[int, int]
+    pushes: int
+
+    @classmethod
+    def of(cls, short: dict[int, Moments], pairs: np.ndarray, pushes: int, target: float, most: int) -> _Plan:
+        """Find the cheapest; where `most` pairs don't do, the missing ones count as they would."""
+        tried = np.unique(_whole(np.geomspace(pushes, most, TRIED))) if pushes else np.zeros(1, dtype=np.int64)
+        cost, needed = PUSHED * tried, {}
+        for k, found in short.items():
+            candidates = np.arange(pairs[k], most + 1, BLOCK)
+            bound = found.bound(candidates, tried[:, None]) / (target * abs(found.ratio))
+            enough = bound <= 1
+            enough[tried == pushes, 0] = False  # what there is falls short, whatever rounding says here
+            needed[k] = np.where(enough.any(1), candidates[enough.argmax(1)], most)
+            cost = cost + np.where(enough.any(1), needed[k], most * np.square(bound[:, -1]))
+        best = int(np.argmin(cost))
+        return cls({k: int(numbers[best]) for k, numbers in needed.items()}, int(tried[best]))
 
 
-def _estimate(found: list[Moments], pairs: np.ndarray, pushes: int) -> AdaptiveEstimate:
+def _whole(counts: Array) -> np.ndarray:
+    """Round down to whole blocks."""
+    return (counts / BLOCK + 1e-9).astype(np.int64) * BLOCK
+
+
+def _estimate(found: list[Moments], pairs: np.ndarray, pushes: int, target: float) -> AdaptiveEstimate:
     left = found[0].left
     return AdaptiveEstimate(
         ratio=np.array([m.ratio for m in found]),
-        ratio_se=np.array([m.standard_error(n, pushes) for m, n in zip(found, pairs, strict=True)]),
+        ratio_se=np.array([m.standard_error(int(n), pushes, target) for m, n in zip(found, pairs, strict=True)]),
         response=np.array([m.response for m in found]),
         pairs=pairs.copy(),
         prediction=found[0].prediction,

@@ -8,11 +8,12 @@ with a small matrix, and its mean T over all directions is known. So
 
 where R(u) = ‖(I − QQᵀ)Ju‖² is what the sketch leaves. Both coefficients are fitted by ridge regression, each pair's on
 all the other pairs, so that they don't bias the means. The ridge is there because a few pairs with large C decide a
-least-squares slope and hide the error that they make: without it, 95 % intervals from 16 to 64 pairs hold the truth
-in 80 to 93 % of cases.
+least-squares slope and hide the error that they make.
 """
 
 from __future__ import annotations
+
+from functools import cache
 
 import attrs
 import numpy as np
@@ -20,8 +21,9 @@ import numpy.typing as npt
 from scipy import stats
 
 Array = npt.NDArray[np.float64]
-RIDGE = 3.0  # pairs that a slope of 0 counts for
-SKEWED = 2.0  # how much an interval is widened for skewness / √n
+RIDGE = 0.2, 3.0  # pairs that a slope of 0 counts for, at least and at most
+SKEWED = 4.0  # how much an interval is widened for skewness / √n, where luck may have ended the sampling
+CURVED = 3.0  # and for skewness² / n, in any case
 NORMAL = float(stats.norm.ppf(0.975))
 
 
@@ -43,9 +45,25 @@ def without_control(values: Array, control: Array, variance: float) -> Array:
     n = len(values)
     others_mean = (values.sum() - values) / (n - 1)
     products = (control * values).sum() - control * values - others_mean * (control.sum() - control)
-    squares = np.square(control).sum() - np.square(control) + RIDGE * variance
+    squares = np.square(control).sum() - np.square(control) + ridge(values, control, variance) * variance
     beta = np.divide(products, squares, out=np.zeros(n), where=squares > 0)
     return np.asarray(values - beta * control)
+
+
+def ridge(values: Array, control: Array, variance: float) -> float:
+    """Pairs that a slope of 0 counts for: those that leave the smallest error, were the slope as large as it looks.
+
+    That is the variance beside the slope over the slope's own part, σ² / β² Var C. Where the control explains nearly
+    everything, on the plateau, more would leave what it explains; where it explains little, less would follow noise.
+    """
+    square = np.square(control).sum()
+    if not square > 0:
+        return RIDGE[1]
+    centred = values - values.mean()
+    beta = (control * centred).sum() / square
+    beside = np.square(centred - beta * control).sum() / (len(values) - 2)
+    with np.errstate(all="ignore"):
+        return float(np.nan_to_num(np.clip(beside / (beta**2 * variance), *RIDGE), nan=RIDGE[1]))
 
 
 @attrs.frozen
@@ -77,29 +95,51 @@ class Moments:
         with np.errstate(all="ignore"):
             return float(np.float64(self.response) / self.prediction)
 
-    def variance(self, n: Array | int, m: int) -> Array:
+    def variance(self, n: npt.ArrayLike, m: npt.ArrayLike) -> Array:
         """Var r with n pairs of which, or to which, the first m have a Jacobian–vector product (0: none needed)."""
-        r = np.float64(self.ratio)
+        n, m = np.asarray(n, dtype=float), np.asarray(m, dtype=float)
+        r, pushed = np.float64(self.ratio), np.maximum(m, 1)  # where m is 0, so are `left` and `shared`
         with np.errstate(all="ignore"):
-            parts = self.own / np.asarray(n, dtype=float)
-            if m:
-                parts = parts + r**2 * self.left / m - 2 * r * self.shared / np.maximum(n, m)
+            parts = self.own / n + r**2 * self.left / pushed - 2 * r * self.shared / np.maximum(n, pushed)
             return np.asarray(np.maximum(parts, 0.0) / np.float64(self.prediction) ** 2)
 
-    def standard_error(self, n: int, m: int) -> float:
-        """Return what ±1.96 of makes a 95 % interval (see `widening`)."""
-        return float(self.widening(min(n, m) if m else n) * np.sqrt(self.variance(n, m)))
+    def bound(self, n: npt.ArrayLike, m: npt.ArrayLike) -> Array:
+        """Standard error for the rule that ends the sampling: widened for few pairs and, amply, for skewness.
 
-    def widening(self, n: Array | int) -> Array:
-        """What few pairs and skewness do to an interval.
-
-        Student's 97.5 % quantile, two degrees of freedom spent on mean and slope, over the normal one; and a part that
-        grows with the skewness over √n. A sample that misses the tail has both too small a mean and too small a
-        variance: stopping then would be stopping on good luck. Without that part, 95 % intervals of a squared
-        projection hold the truth in 76 to 91 % of cases.
+        A sample that misses the tail has both too small a mean and too small a variance: stopping then would be
+        stopping on good luck, which biases the mean by skewness / √n standard errors.
         """
-        n = np.asarray(n, dtype=float)
-        return np.asarray(stats.t.ppf(0.975, n - 2) / NORMAL * (1 + SKEWED * self.skewness / np.sqrt(n)))
+        few = _fewer(n, m)
+        return np.asarray(self._even(n, m) * (1 + SKEWED * self.skewness / np.sqrt(few)))
+
+    def standard_error(self, n: int, m: int, target: float) -> float:
+        """Return what ±1.96 of makes a 95 % interval of a sampling that ends at the relative error `target`.
+
+        Luck can have ended it only where the bound is near the target: far below it, or above it where the pairs are
+        used up, what remains is the second-order effect of skewness on Student's interval.
+        """
+        few, bound, aim = float(_fewer(n, m)), float(self.bound(n, m)), target * abs(self.ratio)
+        with np.errstate(all="ignore"):
+            luck = np.float64(min(bound, aim)) / max(bound, aim)
+            skewed = max(SKEWED * self.skewness / np.sqrt(few) * luck, CURVED * self.skewness**2 / few)
+            return float(self._even(n, m) * (1 + skewed))
+
+    def _even(self, n: npt.ArrayLike, m: npt.ArrayLike) -> Array:
+        """Standard error that few pairs widen: Student's 97.5 % quantile over the normal one."""
+        return np.asarray(_student(int(np.max(n)))[_fewer(n, m)] * np.sqrt(self.variance(n, m)))
+
+
+def _fewer(n: npt.ArrayLike, m: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Pairs that have both parts."""
+    n, m = np.asarray(n), np.asarray(m)
+    return np.where(m > 0, np.minimum(n, m), n)
+
+
+@cache
+def _student(most: int) -> Array:
+    """Student's 97.5 % quantile over the normal one for 0, 1, … `most` pairs, of which mean and slope take two."""
+    n = np.maximum(np.arange(most + 1), 3)
+    return np.asarray(stats.t.ppf(0.975, n - 2) / NORMAL)
 
 
 def moments(response: Array, captured: Array, left: Array, mean: float, variance: float) -> Moments:

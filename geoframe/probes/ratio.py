@@ -24,7 +24,7 @@ NOISE_PAIRS = 2  # antipodal pairs whose displacements are repeated in float64
 LADDER_PAIRS = 4  # pairs that precisions are compared on
 NOISE_ENOUGH = 0.1  # of the limit: below it, noise is carried along instead of measured
 LEAST = 16  # directions below which the adaptive estimator has no variance to go by
-PLANNED = 40  # pairs a scale that it is planned to need for 2 %
+PILOT, PLANNED = 16, 40  # pairs a scale that are planned: at least, and in addition for 2 %
 GAP_STEP = 1e-6  # raw-pixel L2, in float64
 
 
@@ -90,7 +90,7 @@ class RatioProbe(Probe):
     sit on a kink of Φ, where the prediction isn't the limit of the response.
     """
 
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
     images_per_call: ClassVar[int | None] = 1
     images_per_block: ClassVar[int] = 2
     outputs: ClassVar[Mapping[str, Output]] = {
@@ -152,7 +152,7 @@ class RatioProbe(Probe):
     def forward_passes(self) -> float:
         """Planned cost of one image: 17 · 2048 displacements and 256 Jacobian–vector products by default."""
         if self.estimator == "adaptive":
-            pairs = min(self.pairs, PLANNED * max(0.5, (0.02 / max(self.target_se, 1e-9)) ** 2))
+            pairs = min(self.pairs, PILOT + PLANNED * (0.02 / max(self.target_se, 1e-9)) ** 2)
             return float(len(self.scales) * 2 * pairs + 400)
         return float(len(self.scales) * self.directions + 3 * self.jvps)
 

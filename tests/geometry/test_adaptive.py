@@ -32,6 +32,15 @@ def test_the_square_of_a_projection() -> None:
     assert found.pairs[0] < found.pairs[2]
 
 
+def test_products_are_added_where_they_save_pairs() -> None:
+    """Of a linear map numerator and denominator have the same error: with a product for every pair it cancels."""
+    found = sample(Linear(out=30), [0.1, 1.0, 10.0], 0.01)
+    assert found.pushforwards == found.pairs.max() > PILOT
+    assert found.prediction_se > 0.02 * found.prediction
+    assert (found.ratio_se <= 0.01 * found.ratio).all()
+    np.testing.assert_allclose(found.ratio, 1.0, atol=0.01)
+
+
 def test_the_cap_is_kept_and_the_error_stays_honest() -> None:
     found = sample(Square(), [30.0], 1e-3, most=40)
     np.testing.assert_array_equal(found.pairs, 40)

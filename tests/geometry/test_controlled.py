@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from geoframe.geometry.controlled import RIDGE, Moments, moments, without_control
+from geoframe.geometry.controlled import RIDGE, Moments, moments, ridge, without_control
 
 SHARES = np.exp(-np.arange(40) / 9)
 SHARES /= SHARES.sum()
@@ -36,13 +36,22 @@ def test_each_slope_is_fitted_on_the_other_pairs() -> None:
     values, control = generator.random(9), generator.standard_normal(9)
     for i, have in enumerate(without_control(values, control, variance=0.7)):
         v, c = np.delete(values, i), np.delete(control, i)
-        slope = (c * (v - v.mean())).sum() / ((c * c).sum() + RIDGE * 0.7)
+        slope = (c * (v - v.mean())).sum() / ((c * c).sum() + ridge(values, control, 0.7) * 0.7)
         assert have == pytest.approx(values[i] - slope * control[i])
 
 
 def test_a_control_that_does_not_vary_changes_nothing() -> None:
     values = np.random.default_rng(0).random(9)
     np.testing.assert_array_equal(without_control(values, np.zeros(9), 0.0), values)
+
+
+def test_the_ridge_grows_as_the_control_explains_less() -> None:
+    control = np.random.default_rng(0).standard_normal(64)
+    beside = np.random.default_rng(1).standard_normal(64)
+    assert ridge(control, control, 1.0) == RIDGE[0]
+    assert ridge(beside, control, 1.0) == RIDGE[1]
+    assert ridge(2 * control + 2 * beside, control, 1.0) == pytest.approx(1.0, rel=0.5)
+    assert ridge(np.ones(64), control, 1.0) == RIDGE[1]
 
 
 def test_the_variance_is_that_of_the_ratio() -> None:
@@ -61,7 +70,7 @@ def test_the_error_is_a_fraction_of_that_without_control() -> None:
     energies = pairs(64, np.random.default_rng(2))
     one = found(energies, 0.3, 64)
     plain = energies.sum(1).std(ddof=1) / np.sqrt(64)
-    assert one.standard_error(64, 64) < plain / 5
+    assert one.standard_error(64, 64, 0.02) < plain / 5
 
 
 @pytest.mark.parametrize("curvature", [0.3, 3.0, 30.0])
@@ -71,21 +80,31 @@ def test_intervals_hold_the_truth(curvature: float, n: int) -> None:
     hits = []
     for _ in range(2000):
         one = found(pairs(n, generator), curvature, n)
-        hits.append(abs(one.ratio - want) < 1.96 * one.standard_error(n, n))
-    assert 0.93 <= np.mean(hits) <= 0.985
+        hits.append(abs(one.ratio - want) < 1.96 * one.standard_error(n, n, 0.02))
+    assert 0.91 <= np.mean(hits) <= 0.985
 
 
 def test_few_pairs_widen_the_interval() -> None:
     even = Moments(1.0, 1.0, 1.0, 0.0, 0.0, skewness=0.0)
-    assert float(even.widening(12)) == pytest.approx(2.2281 / 1.95996, rel=1e-4)
-    assert float(even.widening(10_000)) == pytest.approx(1.0, abs=1e-3)
+    for n, want in ((12, 2.2281 / 1.95996), (10_000, 1.0002)):
+        assert float(even.bound(n, 0)) * np.sqrt(n) == pytest.approx(want, rel=1e-4)
+        assert even.standard_error(n, 0, 0.02) == float(even.bound(n, 0))
 
 
 def test_skewed_pairs_widen_the_interval() -> None:
     values = np.array([0.0] * 15 + [4.0])
     one = moments(values, np.zeros(16), np.empty(0), 1.0, 0.0)
     assert one.skewness == pytest.approx(np.sqrt(14**2 / 15 - 6 / 16))  # less what 16 pairs show of none
-    assert float(one.widening(100)) > float(Moments(1.0, 1.0, 1.0, 0.0, 0.0, 0.0).widening(100)) + 0.1
+    even = Moments(one.response, one.prediction, one.own, one.left, one.shared, skewness=0.0)
+    assert float(one.bound(100, 0)) > 1.1 * float(even.bound(100, 0))
+
+
+def test_luck_widens_the_interval_where_the_target_is_near() -> None:
+    one = Moments(1.0, 1.0, 1.0, 0.0, 0.0, skewness=0.5)
+    even, bound = Moments(1.0, 1.0, 1.0, 0.0, 0.0, skewness=0.0).standard_error(64, 0, 0.1), float(one.bound(64, 0))
+    assert one.standard_error(64, 0, bound) == pytest.approx(bound)
+    for far in (20 * bound, bound / 20):
+        assert even < one.standard_error(64, 0, far) < 1.03 * even
 
 
 def test_skewness_that_chance_explains_widens_nothing() -> None:
