@@ -55,7 +55,8 @@ def tuned_derivative(encoder: LoadedEncoder) -> Derivative:
     """Which way of computing Jacobian–vector products at one image is faster, among those that are right.
 
     "batch" sends dual numbers through an ordinary batch, the image repeated; "shared" runs the image once, and only
-    the tangents as a batch (vmap), which not every network allows.
+    the tangents as a batch (vmap), which not every network allows. `torch.func.linearize` isn't tried: it traces the
+    network anew at every image, which takes longer than all the products that are needed there.
     """
     network = encoder.derived(fused)
     x = torch.full((1, *encoder.input_shape), 0.5, device=encoder.device)
