@@ -121,15 +121,19 @@ def check_runnable(fields: Fields, where: str) -> None:
     check_distinct(fields, where)
 
 
-def nodes_needed(item: Any) -> list[str]:
-    """Nodes of the results that a summary or figure is made from, where it says so.
+def nodes_needed(item: Any) -> dict[str, str]:
+    """Nodes of the results that a summary or figure is made from, where it says so, and which field names each, if any.
 
     A figure of somebody else's that has `Figure`'s own default may draw from anything.
     """
-    fields = [getattr(item, name, "") for name in ("needs_node", *_NODE_FIELDS)]
-    named = [name for field in fields for name in (field if isinstance(field, tuple) else (field,))]
+    fields = {"": getattr(item, "needs_node", ""), **{field: getattr(item, field, "") for field in _NODE_FIELDS}}
     silent = "ratio" if item.kind == "figure" and not type(item).__module__.startswith("geoframe.") else ""
-    return [name for name in dict.fromkeys(named) if isinstance(name, str) and name not in ("", silent)]
+    return {
+        name: field
+        for field, names in fields.items()
+        for name in (names if isinstance(names, tuple) else (names,))
+        if isinstance(name, str) and name not in ("", silent)
+    }
 
 
 def check_nodes(fields: Fields, where: str) -> None:
@@ -139,11 +143,13 @@ def check_nodes(fields: Fields, where: str) -> None:
         made.append(RESERVED)
     for field in ("summaries", "figures"):
         for item in fields[field]:
-            for name in nodes_needed(item):
+            for name, named_by in nodes_needed(item).items():
                 if name not in made:
+                    by, change = (f" (its {named_by})", f"change {named_by}, ") if named_by else ("", "")
                     raise BadInput(
-                        f"{where}: {item.kind} {item.label!r} is made from the results of {name!r}, which the study "
-                        f"doesn't measure: add that, or leave the {item.kind} out{did_you_mean(name, made)}"
+                        f"{where}: {item.kind} {item.label!r} is made from the results of {name!r}{by}, which the "
+                        f"study doesn't measure: add that, {change}or leave the {item.kind} out"
+                        f"{did_you_mean(name, [label for label in made if label != item.label])}"
                     )
 
 

@@ -89,7 +89,10 @@ def check_probe(
     for name in probe.declared():
         variable = first[name]
         assert variable.attrs.get("units"), f"{name} has no units"
-        assert _same(variable.values, again[name].values, 0.0), f"{name} differs between two equal measurements"
+        assert _same(variable.values, again[name].values, 0.0), (
+            f"{name} differs between two equal measurements: what is random should come from batch.rng, a "
+            "torch.Generator an image"
+        )
         assert _same(variable.values, small[name].values, rtol), f"{name} depends on the batch size"
     if probe.per == "image":
         _check_subset(probe, encoder, images, first, rtol)

@@ -16,6 +16,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullFormatter
 
 DPI = 200
+FEW_DECADES = 3  # up to which a logarithmic axis has minor ticks between decades
 INK = "#222222"
 TRAINED, RANDOM = "#0072B2", "#D55E00"
 # Okabe and Ito's palette without its yellow (too pale for a line on white) and black (kept for medians)
@@ -133,8 +134,9 @@ def log_axes(ax: Any, x: tuple[float, float], y: tuple[float, float], most: tupl
         places, labels = log_ticks(*limits, count)
         axis.set_major_locator(FixedLocator(places))
         axis.set_major_formatter(FixedFormatter(labels))
-        first, last = np.floor(np.log10(limits[0])), np.ceil(np.log10(limits[1]))
-        axis.set_minor_locator(FixedLocator(list(10.0 ** np.arange(first, last + 1))))
+        decades = np.arange(np.floor(np.log10(limits[0])), np.ceil(np.log10(limits[1])) + 1)
+        steps = np.arange(1, 10) if len(decades) <= FEW_DECADES else [1]  # unlabelled ones show that it is logarithmic
+        axis.set_minor_locator(FixedLocator(list(np.outer(10.0**decades, steps).ravel())))
         axis.set_minor_formatter(NullFormatter())
 
 

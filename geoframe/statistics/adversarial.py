@@ -59,13 +59,13 @@ class AdversarialClaims(Claims):
     def caption(self) -> str:
         """The rules of the verdicts."""
         return (
-            "against the same architecture's ε = 0; [ ]: 95 % bootstrap over images, not over trainings; × above 1, "
-            "share above ½, ρ (Spearman) above 0, by the whole interval: agrees; by none of it: disagrees; of the "
-            f"public ImageNet family on {self.measured_on}, the interval must also meet the published range (≈ 2000: "
-            "1000 to 4000), whose ε the paper doesn't give; of other networks only the sign can be compared; ε = 0 has "
-            "a peak: in 95 % of replicates; censored: at the end of the ladder, a lower bound, left out of ρ of the "
-            "height; share: of the rise of log r at the new peak (the prediction is the same at all "
-            "scales: alone it moves no peak)"
+            "against the same architecture's ε = 0; [ ]: 95 % bootstrap over images, not over trainings; × above 1, ÷ "
+            "(geometric mean over images) above 1, share above ½, ρ (Spearman) above 0, by the whole interval: "
+            f"agrees; by none of it: disagrees; of the public ImageNet family on {self.measured_on}, the interval must "
+            "also meet the published range (≈ 2000: 1000 to 4000), whose ε the paper doesn't give; of other networks "
+            "only the sign can be compared; ε = 0 has a peak: in 95 % of replicates; censored: at the end of the "
+            "ladder, a lower bound, left out of ρ of the height; share: of the rise of log r at the new peak (the "
+            "prediction is the same at all scales: alone it moves no peak)"
         )
 
     def claims(self, tree: xr.DataTree) -> list[Claim]:
@@ -146,10 +146,14 @@ def _over_budgets(cells: Responses, where: str) -> Iterator[Claim]:
     for text, which in (("peak η rises with ε: ρ", "scale"), ("height rises with ε: ρ", "height")):
         found, budgets = cells.trend(which)
         few = budgets < FEWEST_BUDGETS
-        verdict = by_interval(found.low, found.high) if np.isfinite(found.low) else unclear("no interval")
+        tied = which == "scale" and cells.peaks.at_end[np.isfinite(cells.peaks.scale)].all()
+        why = "all censored" if tied else "no interval"
+        verdict = by_interval(found.low, found.high) if np.isfinite(found.low) else unclear(why)
         yield _claim(
             where, text, "yes", Estimate(np.nan) if few else found, unclear("too few peaks") if few else verdict
         )
     base, having = cells.baseline()
     verdict = AGREES if having >= 1 - MISSING else DISAGREES if having <= MISSING else unclear("in some replicates")
+    if cells.peaks.at_end[0]:
+        verdict = unclear("censored")
     yield _claim(where, "ε=0 has a peak, at η", "yes, small", base, verdict)

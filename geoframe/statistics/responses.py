@@ -83,10 +83,12 @@ class Responses:
     def share(self, k: int) -> tuple[Estimate, str]:
         """Share of the rise of log r at the rung of network k's peak that its lower prediction brings, or why none.
 
-        There is none where log r doesn't rise in at least 95 % of the replicates.
+        There is none where the peak is censored, or where log r doesn't rise in at least 95 % of the replicates.
         """
         if np.isnan(self.peaks.scale[k]):
             return Estimate(np.nan), "no peak"
+        if self.peaks.at_end[k]:
+            return Estimate(np.nan), "censored"
         rung = int(np.nanargmax(self.medians[k]))
         drop, rise = self._log_drop(k), _log(self.response[k, :, rung]) - _log(self.response[0, :, rung])
         good = np.isfinite(drop + rise + self.ratio[k, :, rung] + self.ratio[0, :, rung])
@@ -98,7 +100,7 @@ class Responses:
         draws = np.where(whole > 0, by_drop / np.where(whole > 0, whole, 1.0), np.nan)
         low, high = interval(draws, n)
         if np.isnan(low):
-            return Estimate(np.nan, n=n), "r doesn't rise there"
+            return Estimate(np.nan, n=n), "rise not certain"
         return Estimate(float(drop.mean() / (drop + rise).mean()), low, high, n=n), ""
 
     def trend(self, which: str) -> tuple[Estimate, int]:
