@@ -55,7 +55,8 @@ class BridgeScatter(Figure):
         return (
             "η*: scale at which $m_\\eta/\\eta^2$ of an image peaks; q25: distance within which a quarter of isotropic "
             "signed rays have left its class, along other directions. Dots: images with a peak; ρ: Spearman's within "
-            "networks, pooled, and the number of images (few peaks: below 10 in each network). Dotted: η* = q25."
+            "networks, pooled, and the number of images (few peaks: below 10 in each network). Dotted: η* = q25. "
+            "On the left edge: q25 = 0, the rays leave the class at once."
         )
 
     def draw(self, tree: xr.DataTree) -> dict[str, matplotlib.figure.Figure]:
@@ -86,7 +87,7 @@ class BridgeScatter(Figure):
             for network in range(part.sizes["encoder"]):
                 one = part.isel(encoder=network)
                 seed = seeds.index(int(one["seed"]))
-                x, y = one["q25"].values, one["peak"].sel(output=output).values
+                x, y = one["q25"].clip(min=limits[0][0]).values, one["peak"].sel(output=output).values
                 marks[f"seed {seeds[seed]}"] = _dots(ax, x, y, seed)
             above = f"{output}\n" if place < len(outputs) else ""
             ax.set_title(f"{above}{_note(part, output)}", fontsize=8)
@@ -165,8 +166,10 @@ def by_state(values: xr.Dataset) -> list[tuple[str, xr.Dataset]]:
 
 
 def _limits(values: Any) -> tuple[float, float]:
-    """Limits of a log axis, with some room around the dots."""
-    good = values[np.isfinite(values)]
+    """Limits of a log axis, with some room around the dots that it can show."""
+    good = values[np.isfinite(values) & (values > 0)]
+    if not good.size:
+        return 0.1, 10.0
     return float(good.min() / 1.5), float(good.max() * 1.5)
 
 

@@ -33,6 +33,19 @@ def test_scatter_has_a_row_a_state_and_a_dot_an_image(tree, faults) -> None:
     assert not faults(figure)
 
 
+def test_rays_that_leave_at_once_are_on_the_left_edge(faults) -> None:
+    made = bridge_tree()
+    node = made["isotropic-gi"]
+    found = node.to_dataset()
+    found["distance"][{"image": 0}] = 0.0
+    node.dataset = found
+    (figure,) = gf.BridgeScatter().draw(made).values()
+    for ax in figure.axes:
+        edge = ax.get_xlim()[0]
+        assert min(min(line.get_xdata()) for line in ax.lines if line.get_linestyle() == "None") == pytest.approx(edge)
+    assert not faults(figure)
+
+
 def test_forest_has_a_mark_for_each_relation_that_was_measured(tree, faults) -> None:
     (figure,) = gf.BridgeForest().draw(tree).values()
     assert [ax.get_title() for ax in figure.axes] == ["features", "logits", "margin"]
