@@ -63,7 +63,8 @@ class Attack(Spec):
 
 def not_installed(attacks: Iterable[Attack]) -> str:
     """Say which packages attacks need that aren't there, and what to do; "" where all are."""
-    absent = [name for name in dict.fromkeys(n for one in attacks for n in one.packages) if find_spec(name) is None]
+    named = dict.fromkeys(name.partition(".")[0] for one in attacks for name in one.packages)
+    absent = [name for name in named if find_spec(name) is None]
     install = INSTALL if absent == ["foolbox"] else f"pip install {' '.join(absent)}"
     return f"attacks need {', '.join(absent)}, not installed here: {install}" if absent else ""
 

@@ -168,7 +168,7 @@ class Darker(Attack):
 
 @attrs.frozen(kw_only=True, slots=False, eq=False)
 class Absent(Darker):
-    packages: ClassVar[tuple[str, ...]] = ("no_such_package",)
+    packages: ClassVar[tuple[str, ...]] = ("no_such_package.attacks",)
 
 
 def test_attacks_need_the_packages_that_they_name(monkeypatch: pytest.MonkeyPatch) -> None:

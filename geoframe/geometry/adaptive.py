@@ -121,8 +121,8 @@ class AdaptiveSampler:
 
 
 def _falls_short(found: Moments, pairs: int, pushes: int, target: float) -> bool:
-    """Whether more pairs are needed; a ratio that is 0, infinite or undefined needs none."""
-    return bool(found.bound(pairs, pushes) > target * abs(found.ratio))
+    """Whether more pairs are needed; a ratio that is infinite or undefined needs none, nor one of 0 without spread."""
+    return bool(np.isfinite(found.ratio)) and not bool(found.bound(pairs, pushes) <= target * abs(found.ratio))
 
 
 @attrs.frozen
@@ -139,11 +139,13 @@ class _Plan:
         cost, needed = PUSHED * tried, {}
         for k, found in short.items():
             candidates = np.arange(pairs[k], most + 1, BLOCK)
-            bound = found.bound(candidates, tried[:, None]) / (target * abs(found.ratio))
+            with np.errstate(all="ignore"):  # a target that nothing reaches
+                bound = found.bound(candidates, tried[:, None]) / (target * abs(found.ratio))
+                missing = most * np.square(bound[:, -1])
             enough = bound <= 1
             enough[tried == pushes, 0] = False  # what there is falls short, whatever rounding says here
             needed[k] = np.where(enough.any(1), candidates[enough.argmax(1)], most)
-            cost = cost + np.where(enough.any(1), needed[k], most * np.square(bound[:, -1]))
+            cost = cost + np.where(enough.any(1), needed[k], missing)
         best = int(np.argmin(cost))
         return cls({k: int(numbers[best]) for k, numbers in needed.items()}, int(tried[best]))
 

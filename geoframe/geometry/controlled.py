@@ -176,6 +176,6 @@ def _moments(response: Array, captured: Array, left: Array, mean: float, varianc
 def _skewness(values: Array) -> float:
     """Size of the third standardised moment, less what so few values show without any; 0 where nothing varies."""
     centred = values - values.mean()
-    variance = np.square(centred).mean()
-    square = (centred**3).mean() ** 2 / variance**3 - 6 / len(values) if variance > 0 else 0.0
+    spread = np.sqrt(np.square(centred).mean())
+    square = ((centred / spread) ** 3).mean() ** 2 - 6 / len(values) if spread > 0 else 0.0
     return float(np.sqrt(max(square, 0.0)))

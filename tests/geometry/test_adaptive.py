@@ -47,6 +47,12 @@ def test_the_cap_is_kept_and_the_error_stays_honest() -> None:
     assert found.ratio_se[0] > 1e-3 * found.ratio[0]
 
 
+def test_a_target_that_nothing_reaches_takes_all_pairs() -> None:
+    found = sample(relu_net(), [1.0, 10.0], 1e-300, most=64)
+    np.testing.assert_array_equal(found.pairs, 64)
+    assert np.isfinite(found.ratio_se).all()
+
+
 def test_counts_are_whole_blocks_and_do_not_depend_on_the_batch() -> None:
     one, two = (sample(relu_net(), [0.1, 1.0, 5.0], 0.02, rows=rows) for rows in (3, 65))
     np.testing.assert_array_equal(one.pairs, two.pairs)

@@ -107,6 +107,14 @@ def test_luck_widens_the_interval_where_the_target_is_near() -> None:
         assert even < one.standard_error(64, 0, far) < 1.03 * even
 
 
+@pytest.mark.parametrize("unit", [1e-60, 1e60])
+def test_skewness_has_no_unit(unit: float) -> None:
+    values = np.array([0.0] * 15 + [4.0])
+    one, other = (moments(v, np.zeros(16), np.empty(0), 1.0, 0.0) for v in (values, unit * values))
+    assert other.skewness == pytest.approx(one.skewness)
+    assert other.standard_error(16, 0, 0.02) == pytest.approx(unit * one.standard_error(16, 0, 0.02))
+
+
 def test_skewness_that_chance_explains_widens_nothing() -> None:
     values = np.array([0.0, 1.0, 2.0, 3.2])
     assert moments(values, np.zeros(4), np.empty(0), 1.0, 0.0).skewness == 0
