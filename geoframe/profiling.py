@@ -13,9 +13,9 @@ from geoframe.loading import FoundStudy
 from geoframe.probes.ratio import CIFAR_SCALES, IMAGENET_SCALES, RatioProbe
 from geoframe.probeset import ProbeSet
 from geoframe.probesets.photos import Photos
-from geoframe.statistics.bump import BumpSummary
-from geoframe.statistics.profile_table import ProfileSummary
 from geoframe.study import Study
+from geoframe.summaries.bump import BumpSummary
+from geoframe.summaries.profile_table import ProfileSummary
 
 SCALES = {"imagenet": IMAGENET_SCALES, "cifar": CIFAR_SCALES}
 SMALL = 64  # pixels a side up to which CIFAR's ladder is meant

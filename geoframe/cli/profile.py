@@ -90,8 +90,8 @@ def profile(ctx: click.Context, /, out: Path | None, device: str, memory: str | 
 def _unreached(folder: Path, plan: Plan) -> str:
     """Say how many ratios have a larger error than was asked for, all directions used up."""
     from geoframe.probes.ratio import RatioProbe
-    from geoframe.statistics.profile_table import above_target
     from geoframe.store import open as open_results
+    from geoframe.summaries.profile_table import above_target
 
     probe = plan.study.probes[0]
     assert isinstance(probe, RatioProbe)

@@ -73,7 +73,7 @@ class BudgetProfiles(Figure):
 
     def _medians(self, ds: xr.Dataset, family: Family, probeset: str) -> matplotlib.figure.Figure:
         from geoframe.figures import style
-        from geoframe.statistics.bump import medians_of
+        from geoframe.summaries.bump import medians_of
 
         medians: list[MedianProfile] = list(medians_of(ds, replicates=self.replicates, seed=self.seed))
         figure, ax = style.single(5.4, max(3.4, 0.6 + 0.19 * len(medians)), self.footnote())

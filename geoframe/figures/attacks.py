@@ -10,7 +10,7 @@ import numpy as np
 from geoframe.figures import select
 from geoframe.figures.coverage import MARKER, Limits, Sample, look, points
 from geoframe.figures.figure import Figure, safe_stem
-from geoframe.statistics.attacks import NODES, OUTCOMES, as_names
+from geoframe.summaries.attacks import NODES, OUTCOMES, as_names
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -51,7 +51,7 @@ class AttackCoverage(Figure):
     def draw(self, tree: xr.DataTree) -> dict[str, matplotlib.figure.Figure]:
         """Draw a figure for each encoder and probe set; nothing where no image is labelled."""
         from geoframe.figures.style import style
-        from geoframe.statistics.attacks import attack_of, attacked_node, outcomes
+        from geoframe.summaries.attacks import attack_of, attacked_node, outcomes
 
         names = [*([self.probe] if self.probe else []), *self.nodes]
         nodes = {attack_of(name): attacked_node(tree, name) for name in names}
@@ -87,7 +87,7 @@ def _values(ds: xr.Dataset, kind: xr.DataArray, place: dict[str, Any]) -> np.nda
 
 def _bands(cell: xr.Dataset) -> tuple[str, list[tuple[str, str, Limits]]]:
     """Published ranges of this network, and what says so."""
-    from geoframe.statistics.attacks import published
+    from geoframe.summaries.attacks import published
 
     known, copied = published(cell)
     if known is None:
@@ -161,7 +161,7 @@ class AlignmentCurves(Figure):
 def _panel(ax: Any, cells: dict[str, xr.Dataset], largest: int) -> dict[str, Any]:
     """Draw the curves of one encoder on one probe set, and return what the legend shows."""
     from geoframe.figures.style import INK, PALETTE
-    from geoframe.statistics.alignment import DIFFERENCE, GRADIENT, TOP
+    from geoframe.summaries.alignment import DIFFERENCE, GRADIENT, TOP
 
     shown: dict[str, Any] = {}
     for place, (name, cell) in enumerate(cells.items()):

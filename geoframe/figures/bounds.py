@@ -44,7 +44,7 @@ class BoundsScatter(Figure):
     def draw(self, tree: xr.DataTree) -> dict[str, matplotlib.figure.Figure]:
         """Draw one figure."""
         from geoframe.figures.style import style
-        from geoframe.statistics.bounds import bounds
+        from geoframe.summaries.bounds import bounds
 
         cells = select.cells(bounds(tree, self.probe), "gi")
         if not cells:

@@ -9,9 +9,9 @@ import numpy as np
 
 from geoframe.figures import select
 from geoframe.figures.figure import Figure, safe_stem
-from geoframe.statistics.bridge import PERMUTED, QUESTION, STATES
-from geoframe.statistics.bridge_values import Nodes, bridge_values
 from geoframe.statistics.rank_correlation import pooled_spearman
+from geoframe.summaries.bridge import PERMUTED, QUESTION, STATES
+from geoframe.summaries.bridge_values import Nodes, bridge_values
 from geoframe.summary import stored_node
 
 if TYPE_CHECKING:

@@ -53,8 +53,8 @@ class BudgetTrends(Figure):
     def draw(self, tree: xr.DataTree) -> dict[str, matplotlib.figure.Figure]:
         """Draw one figure a family."""
         from geoframe.figures.style import style
-        from geoframe.statistics.adversarial_table import by_budget
         from geoframe.statistics.families import families
+        from geoframe.summaries.adversarial_table import by_budget
 
         ds = select.ratios(tree, self.probe)
         table = by_budget(tree, self.probe, replicates=self.replicates, seed=self.seed)

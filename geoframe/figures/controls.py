@@ -76,7 +76,7 @@ class ControlProfiles(Figure):
 
     def _panels(self, ds: xr.Dataset, panels: dict[str, str], sets: list[str]) -> matplotlib.figure.Figure:
         from geoframe.figures import style
-        from geoframe.statistics.bump import medians_of
+        from geoframe.summaries.bump import medians_of
 
         ds = ds.sel(encoder=list(panels.values()), probeset=sets)
         medians = medians_of(ds, replicates=self.replicates, seed=self.seed)

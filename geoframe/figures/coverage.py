@@ -54,7 +54,7 @@ class CoverageDesign(Figure):
     def draw(self, tree: xr.DataTree) -> dict[str, matplotlib.figure.Figure]:
         """Draw one figure."""
         from geoframe.figures.style import style
-        from geoframe.statistics.coverage import coverages
+        from geoframe.summaries.coverage import coverages
 
         coverage = coverages(tree, self.probe, self.different)
         groups: dict[str, list[Sample]] = {}
@@ -94,7 +94,7 @@ class CoverageByOutcome(Figure):
     def draw(self, tree: xr.DataTree) -> dict[str, matplotlib.figure.Figure]:
         """Draw one figure; nothing where no encoder is trained or no image labelled."""
         from geoframe.figures.style import style
-        from geoframe.statistics.coverage import coverages
+        from geoframe.summaries.coverage import coverages
         from geoframe.summary import stored_node
 
         ds = stored_node(tree, self.probe)
@@ -165,7 +165,7 @@ def look(kind: str, random: bool) -> dict[str, Any]:
 
 def bands() -> list[tuple[str, str, Limits]]:
     """Published ranges by kind of ray: legend's entry, colour, limits in %."""
-    from geoframe.statistics.contrasts import PUBLISHED
+    from geoframe.summaries.contrasts import PUBLISHED
 
     limits = {kind: [PUBLISHED[side] for side in PUBLISHED if side[0] == kind] for kind in ("same", "different")}
     return [(f"published, {kind} class", str(look(kind, False)["color"]), pairs) for kind, pairs in limits.items()]

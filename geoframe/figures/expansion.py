@@ -58,8 +58,8 @@ class ExpansionCurves(Figure):
     def draw(self, tree: xr.DataTree) -> dict[str, matplotlib.figure.Figure]:
         """Draw one figure a network and probe set, named by these where there are several."""
         from geoframe.figures.style import style
-        from geoframe.statistics.expansion import by_image
         from geoframe.statistics.runs import accuracies, family, runs
+        from geoframe.summaries.expansion import by_image
 
         table = by_image(tree, self.probe, self.random)
         accuracy = accuracies(tree, table["encoder"])

@@ -48,7 +48,7 @@ class InterventionCourses(Figure):
     def draw(self, tree: xr.DataTree) -> dict[str, matplotlib.figure.Figure]:
         """Draw one figure, a row a network; nothing where no arm is trained."""
         from geoframe.figures.style import style
-        from geoframe.statistics.arms import arm_courses, loss_settings
+        from geoframe.summaries.arms import arm_courses, loss_settings
         from geoframe.summary import stored_node
 
         courses = arm_courses(tree, self.probe, self.gi)

@@ -122,7 +122,7 @@ class LongTailCoverage(Figure):
 
 
 def _summary(tree: xr.DataTree, probe: str) -> list[xr.Dataset]:
-    from geoframe.statistics.long_tail import LongTailSummary
+    from geoframe.summaries.long_tail import LongTailSummary
 
     ds = LongTailSummary(probe=probe).compute(tree)
     return [ds.isel(cell=place) for place in range(ds.sizes.get("cell", 0))]

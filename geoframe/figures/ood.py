@@ -44,7 +44,7 @@ class OodCoverage(Figure):
     def draw(self, tree: xr.DataTree) -> dict[str, matplotlib.figure.Figure]:
         """Draw one figure; nothing where no encoder was measured on images from elsewhere."""
         from geoframe.figures.style import style
-        from geoframe.statistics.ood import measured_sets, ray_coverage, texts_along
+        from geoframe.summaries.ood import measured_sets, ray_coverage, texts_along
 
         coverage = ray_coverage(tree, self.probe)
         random = dict(zip(map(str, coverage["encoder"].values), select.is_random(coverage), strict=True))
@@ -77,7 +77,7 @@ def _samples(coverage: xr.DataArray, inside: list[str], outside: list[str], rand
 
 def _published() -> list[tuple[str, str, Limits]]:
     from geoframe.figures.style import PALETTE
-    from geoframe.statistics.ood import INSIDE, OUTSIDE
+    from geoframe.summaries.ood import INSIDE, OUTSIDE
 
     own, about = (100 * INSIDE[0], 100 * INSIDE[1]), (100 * OUTSIDE - ABOUT, 100 * OUTSIDE + ABOUT)
     return [("published, own data", PALETTE[0], [own]), ("published, elsewhere", PALETTE[1], [about])]

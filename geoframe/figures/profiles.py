@@ -92,8 +92,8 @@ class RatioProfiles(Figure):
 
     def _medians(self, ds: xr.Dataset, probeset: str) -> matplotlib.figure.Figure:
         from geoframe.figures import style
-        from geoframe.statistics.bump import medians_of
         from geoframe.statistics.pairing import network_names
+        from geoframe.summaries.bump import medians_of
 
         ds = ds.isel(encoder=np.flatnonzero(select.drawn(ds)))
         medians: list[MedianProfile] = list(medians_of(ds, replicates=self.replicates, seed=self.seed))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import matplotlib.figure
     import xarray as xr
 
-    from geoframe.statistics.seeds import CoveredRun
+    from geoframe.summaries.seeds import CoveredRun
 
 NAMES = {"sgd": "SGD", "adam": "Adam", "rmsprop": "RMSprop"}
 
@@ -43,7 +43,7 @@ class CoverageRuns(Figure):
     def draw(self, tree: xr.DataTree) -> dict[str, matplotlib.figure.Figure]:
         """Draw one figure; nothing where nothing was measured."""
         from geoframe.figures.style import style
-        from geoframe.statistics.seeds import by_network, covered_runs
+        from geoframe.summaries.seeds import by_network, covered_runs
         from geoframe.summary import stored_node
 
         node = stored_node(tree, self.probe)

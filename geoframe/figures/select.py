@@ -63,7 +63,7 @@ def cells(ds: xr.Dataset, name: str) -> list[xr.Dataset]:
 
 def drawn(ds: xr.Dataset) -> xr.DataArray:
     """Which encoders to draw on which probe sets: those that were measured, all where none was."""
-    from geoframe.statistics.bump import was_measured
+    from geoframe.summaries.bump import was_measured
 
     found = was_measured(ds)
     return found | ~found.any()

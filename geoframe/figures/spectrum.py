@@ -96,7 +96,7 @@ class SpectrumProfiles(Figure):
 
 def _quantities(gi: xr.Dataset, alpha: xr.Dataset, jacobian: xr.Dataset) -> list[Quantity]:
     """What the three panels show of one probe set."""
-    from geoframe.statistics.spectrum import both_signs
+    from geoframe.summaries.spectrum import both_signs
 
     threshold = select.setting(alpha, "threshold")
     cosine = "" if threshold is None else f" (cosine ≥ {threshold:g})"

@@ -45,7 +45,7 @@ class TubeRadii(Figure):
     def draw(self, tree: xr.DataTree) -> dict[str, matplotlib.figure.Figure]:
         """Draw one figure."""
         from geoframe.figures.style import style
-        from geoframe.statistics.tube import tubes
+        from geoframe.summaries.tube import tubes
 
         cells = select.cells(tubes(tree, self.probe), "radius")
         if not cells:

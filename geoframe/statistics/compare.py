@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 LEVEL = 0.95
+ALPHA = 0.05  # level of the tests that verdicts rest on
 FEWEST = 10  # of a bootstrap over images: below, resampling says little, and no interval is given
 PERMUTATIONS = 9999  # all of them where there are fewer, else so many at random: no p below 0.0001
 

@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike
 
 from geoframe.errors import BadInput
 from geoframe.statistics.bootstrap import median_over_images, paired_replicates
-from geoframe.statistics.compare import FEWEST
+from geoframe.statistics.compare import ALPHA, FEWEST
 from geoframe.statistics.profile import Array, BumpRule, Shape, profile_shape
-from geoframe.statistics.tables import ALPHA
 
 if TYPE_CHECKING:
     import xarray as xr

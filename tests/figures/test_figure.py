@@ -99,7 +99,7 @@ def test_a_node_without_ratios_is_refused(pair, tmp_path):
 def test_specs_load_no_plotting_library_and_drawing_loads_no_torch():
     code = """
 import sys
-import geoframe.figures.grid, geoframe.figures.profiles, geoframe.statistics.bump
+import geoframe.figures.grid, geoframe.figures.profiles, geoframe.summaries.bump
 assert not {"matplotlib", "xarray", "torch"} & set(sys.modules), "too much is loaded"
 import geoframe.figures.style
 assert "torch" not in sys.modules

@@ -67,7 +67,7 @@ def test_the_band_lies_within_the_axes(pair):
 
 
 def test_the_band_is_one_standard_error(pair):
-    from geoframe.statistics.bump import bump
+    from geoframe.summaries.bump import bump
 
     _, ax = only(RatioProfiles(median=True, replicates=50, seed=3).draw(pair))
     expected = bump(pair["ratio"].to_dataset(), replicates=50, seed=3).sel(encoder="lite0", probeset="photos")
