@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from geoframe.attacks import INSTALL, MINIMAL, Attack, Bounds
-from geoframe.errors import MissingFile
+from geoframe.attacks import BACKWARD, INSTALL, MINIMAL, Attack, Bounds
+from geoframe.errors import EncoderRefused, MissingFile
 
 if TYPE_CHECKING:
     import torch
@@ -85,7 +85,7 @@ def foolbox_model(encoder: LoadedEncoder, bounds: Bounds = BOX) -> Any:
     Parameters
     ----------
     encoder : LoadedEncoder
-        A classifier; its passes are counted as ever.
+        A classifier; its passes are counted as ever, those that a gradient is taken of as `BACKWARD`.
     bounds : tuple of float, or None
         Box that attacks keep pixels in. None is unbounded, which attacks with a change of variables can't take.
     """
@@ -97,10 +97,23 @@ def foolbox_model(encoder: LoadedEncoder, bounds: Bounds = BOX) -> Any:
         """What has logits; holds no weights, so that nothing is moved or changed."""
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return encoder.logits(x)
+            logits = encoder.logits(x)
+            if x.requires_grad:
+                _check_gradient(encoder, logits)
+                encoder.count((BACKWARD - 1) * len(x))
+            return logits
 
     model = Logits().eval()
     return foolbox().models.PyTorchModel(model, bounds=bounds or (-math.inf, math.inf), device=encoder.device)
+
+
+def _check_gradient(encoder: LoadedEncoder, logits: torch.Tensor) -> None:
+    """Refuse what has no gradient: an attack on it would stay where it is, and call that robust."""
+    if not logits.requires_grad:
+        raise EncoderRefused(
+            f"encoder {encoder.label!r} has no reverse-mode derivative, which attacks go by: remove .detach() and "
+            "torch.no_grad() from its forward"
+        )
 
 
 def run_foolbox(attack: Any, model: Any, x: torch.Tensor, label: int, epsilon: float | None = None) -> torch.Tensor:
@@ -194,12 +207,12 @@ def minimal_perturbation(
 def _perturbed(
     encoder: LoadedEncoder, x: torch.Tensor, label: int, attack: Attack, seed: int, bounds: Bounds
 ) -> torch.Tensor:
-    """Run one attack with its own randomness; where it leaves the numbers, the image stays."""
+    """Run one attack with its own randomness; where it leaves the numbers, or the encoder's, the image stays."""
     import torch
 
     with _seeded(seed, encoder.device), torch.enable_grad():
         moved = attack.perturb(encoder, x, label, bounds).detach()
-    return moved if moved.isfinite().all() else x
+    return moved if moved.isfinite().all() and encoder.logits(moved).isfinite().all() else x
 
 
 def _drawn_back(changed: Callable[[torch.Tensor], bool], x: torch.Tensor, moved: torch.Tensor) -> torch.Tensor:

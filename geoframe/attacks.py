@@ -37,6 +37,11 @@ class Attack(Spec):
     kind: ClassVar[str] = "attack"
     packages: ClassVar[tuple[str, ...]] = ()
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if isinstance(cls.packages, str):
+            raise TypeError(f"{cls.__name__}.packages is a tuple of names, not a string: write ({cls.packages!r},)")
+
     def perturb(self, encoder: LoadedEncoder, x: torch.Tensor, label: int, bounds: Bounds) -> torch.Tensor:
         """Return one moved image; whether its class has changed is found out by the caller.
 
@@ -94,7 +99,8 @@ class CarliniWagner(_FoolboxAttack):
     Notes
     -----
     The change of variables needs a box. Without bounds it is 0.5 ± 10, and the learning rate is divided by 20, so that
-    a step is as long in pixels as in [0, 1].
+    a step is as long in pixels as in [0, 1]. Pixels at an end of the box hardly move, since the change of variables is
+    flat there: on images of black and white only, in [0, 1], the attack finds little or nothing.
     """
 
     c: float = attrs.field(default=1e-2, converter=decimal, validator=RATE)

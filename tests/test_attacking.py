@@ -16,7 +16,7 @@ from geoframe.attacking import attack_image, foolbox, foolbox_model, minimal_per
 from geoframe.attacks import MINIMAL, PUBLISHED, Attack, Bounds
 from geoframe.loaded import LoadedEncoder, state_digest
 from tests.attack_nets import distances, images, linear
-from tests.networks import SHAPE, relu_net
+from tests.networks import SHAPE, SIZE, relu_net
 
 pytest.importorskip("foolbox", reason="attacks need foolbox: pip install 'geoframe[attacks]'")
 
@@ -133,9 +133,40 @@ def test_passes_are_counted_and_the_encoder_stays_frozen() -> None:
     loaded = network().load()
     before = state_digest(loaded.network), state_digest(loaded.head)
     attack_image(loaded, images(1), 0, gf.IFGSM(steps=7))
-    assert loaded.passes >= 7
+    assert 3 * 7 <= loaded.passes <= 3 * 7 + 6  # a gradient counts for three; predictions before and after
     assert not any(p.requires_grad or p.grad is not None for p in loaded.network.parameters())
     assert (state_digest(loaded.network), state_digest(loaded.head)) == before
+
+
+class Cut(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.flatten(1).detach()
+
+
+class Narrow(torch.nn.Module):
+    """Defined up to 1 only."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (1 - x.flatten(1)).sqrt()
+
+
+@pytest.mark.parametrize("attack", [*PUBLISHED, *MINIMAL], ids=lambda attack: type(attack).__name__)
+def test_an_encoder_without_gradient_is_refused_not_called_robust(attack: gf.Attack) -> None:
+    loaded = gf.ModuleEncoder(Cut(), head=torch.nn.Linear(SIZE, 4), input_shape=SHAPE, name="cut").load()
+    with pytest.raises(gf.EncoderRefused, match="'cut' has no reverse-mode derivative, which attacks go by"):
+        attack_image(loaded, images(1), 0, attack)
+
+
+def test_an_image_stays_where_an_attack_leaves_the_encoders_domain() -> None:
+    loaded = gf.ModuleEncoder(Narrow(), head=torch.nn.Linear(SIZE, 4), input_shape=SHAPE, name="narrow").load()
+    x, attack = torch.full((1, *SHAPE), 0.999), gf.PGD(epsilon=1.0, step=0.5)
+    assert torch.equal(attack_image(loaded, x, -1, attack, bounds=None).image, x)
+    assert math.isnan(minimal_perturbation(loaded, x, -1, [attack]).distance)
+
+
+def test_packages_are_a_tuple() -> None:
+    with pytest.raises(TypeError, match=r"write \('torchattacks',\)"):
+        type("Mine", (gf.Attack,), {"packages": "torchattacks"})
 
 
 def test_foolboxs_model_takes_raw_pixels_and_gradients_flow() -> None:

@@ -23,8 +23,8 @@ CIFAR_SCALES: tuple[float, ...] = tuple(10 ** (-2.85 + k / 4) for k in range(17)
 NOISE_PAIRS = 2  # antipodal pairs whose displacements are repeated in float64
 LADDER_PAIRS = 4  # pairs that precisions are compared on
 NOISE_ENOUGH = 0.1  # of the limit: below it, noise is carried along instead of measured
-LEAST = 16  # directions below which the adaptive estimator has no variance to go by
-PILOT, PLANNED = 16, 40  # pairs a scale that are planned: at least, and in addition for 2 %
+PILOT, PLANNED = 16, 40  # pairs a scale that are planned: at least (as in `geometry.adaptive`), and in addition for 2 %
+LEAST = 2 * PILOT  # directions below which the adaptive estimator has too little to tell its error by
 GAP_STEP = 1e-6  # raw-pixel L2, in float64
 
 
@@ -69,11 +69,13 @@ class RatioProbe(Probe):
         A rung whose floating-point noise exceeds this share of the measured energy is not valid.
     estimator : {"paper", "adaptive"}
         The paper's protocol, or ours: as many directions at each scale as its standard error needs, with a control
-        variate; see `geoframe.geometry.controlled`. `directions` is the most at a scale then, `jvp_directions` unused.
+        variate; see `geoframe.geometry.controlled`. `directions` is the most at a scale then, in whole sixteens and 32 at
+        least, and `jvp_directions` unused.
     target_se : float
         Relative standard error of each ratio at which the adaptive estimator stops. The error is an estimate from the
         directions that were drawn: a strong feature that few of them reach (one in 20, say, where a response begins to
-        rise) can stay unseen by the first 16 pairs, which then say too little; a smaller target draws more.
+        rise) can stay unseen by the first 16 pairs, which then say too little; a smaller target draws more. What
+        rounding adds (`noise_fraction`) is part of the adaptive `ratio_se`, and no number of directions lowers it.
     precision : {"float32", "ladder"}
         The paper's rule drops scales whose noise is too large in float32. A ladder measures them in float64, and, where
         that is faster, large scales in bfloat16: each scale in the cheapest precision whose error is below
@@ -90,7 +92,7 @@ class RatioProbe(Probe):
     sit on a kink of Φ, where the prediction isn't the limit of the response.
     """
 
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
     images_per_call: ClassVar[int | None] = 1
     images_per_block: ClassVar[int] = 2
     outputs: ClassVar[Mapping[str, Output]] = {
@@ -185,9 +187,10 @@ class RatioProbe(Probe):
         fractions = self._noise_fractions(encoder, fast, ladder, x, u, found)
         valid = (fractions <= self.noise_limit) & np.isfinite(found.ratio) & (found.prediction > 0)
         ratio = np.where(valid, found.ratio, np.nan)
+        rounding = fractions if self.estimator == "adaptive" else ladder.rounding()
         return {
             "ratio": ratio,
-            "ratio_se": np.where(valid, np.hypot(found.ratio_se, ladder.rounding() * ratio), np.nan),
+            "ratio_se": np.where(valid, np.hypot(found.ratio_se, rounding * ratio), np.nan),
             "response": found.response,
             "noise_fraction": fractions,
             "valid": valid,

@@ -248,9 +248,29 @@ def test_the_adaptive_estimate_agrees_with_the_papers(network: torch.nn.Module) 
     np.testing.assert_allclose(paper["prediction"], adaptive["prediction"], rtol=0.05)
 
 
+class FarOff(torch.nn.Module):
+    """A linear map whose features are far from 0: in float32 little is left of a small displacement."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(SIZE, 50)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return 100 + self.linear(x.flatten(1))
+
+
+def test_the_adaptive_error_holds_what_rounding_adds() -> None:
+    probe = RatioProbe(scales=(3e-4, 1e-3, 3e-3, 1.0), estimator="adaptive", directions=512)
+    found = ratio(FarOff(), probe, some_images(8))
+    noisy = found["valid"] & (found["noise_fraction"] > 0.005)
+    assert bool(noisy.any())
+    assert bool((found["ratio_se"] >= found["noise_fraction"] * found["ratio"]).where(noisy, True).all())
+    assert float((abs(found["ratio"] - 1) < 1.96 * found["ratio_se"]).where(found["valid"]).mean()) > 0.9
+
+
 def test_the_adaptive_estimate_needs_some_directions() -> None:
-    with pytest.raises(BadInput, match="estimator='adaptive' needs directions=16 or more, not 8"):
-        gf.RatioProbe(estimator="adaptive", directions=8)
+    with pytest.raises(BadInput, match="estimator='adaptive' needs directions=32 or more, not 30"):
+        gf.RatioProbe(estimator="adaptive", directions=30)
 
 
 class Traced(torch.nn.Module):
