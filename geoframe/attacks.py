@@ -39,7 +39,7 @@ class Attack(Spec):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if isinstance(cls.packages, str):
+        if isinstance(vars(cls).get("packages"), str):
             raise TypeError(f"{cls.__name__}.packages is a tuple of names, not a string: write ({cls.packages!r},)")
 
     def perturb(self, encoder: LoadedEncoder, x: torch.Tensor, label: int, bounds: Bounds) -> torch.Tensor:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from geoframe.plan import Cell
 
 
 class Progress:
     """Told of a run's course by the runner. Does nothing; subclasses show what they want."""
 
-    def begin(self, passes: float, cells: int) -> None:
-        """`cells` cells with `passes` forward passes (as far as they can be planned) are about to be computed."""
+    def begin(self, planned: Sequence[tuple[Cell, float]]) -> None:
+        """Cells are about to be computed, with so many forward passes each, as far as they can be planned."""
 
-    def more(self, passes: float) -> None:
+    def more(self, cell: Cell, passes: float) -> None:
         """A cell turned out to need more passes than was planned; or fewer, below 0: it failed."""
 
     def more_cells(self, cells: int) -> None:
@@ -21,7 +23,7 @@ class Progress:
         """A cell starts."""
 
     def advance(self, passes: float) -> None:
-        """Forward passes were done."""
+        """Forward passes of the cell that was started last were done."""
 
     def ended(self, cell: Cell, seconds: float, error: str = "") -> None:
         """A cell is finished, or failed for the cause given."""

@@ -171,8 +171,9 @@ class Runner:
             return
         self._left = {decision.job.cell.key: decision.passes_left() or 0.0 for decision in missing}
         self._waiting = {*self._left}
-        self._warn([decision.job.cell for decision in missing])
-        self.progress.begin(sum(self._left.values()), len(missing))
+        cells = [decision.job.cell for decision in missing]
+        self._warn(cells)
+        self.progress.begin([(cell, self._left[cell.key]) for cell in cells])
         for decision in missing:
             if decision.stale:
                 self.cells.clear(decision.job.cell.key)
@@ -231,9 +232,9 @@ class Runner:
         self._left[self._current] = self._left.get(self._current, 0.0) - passes
         self.progress.advance(passes)
 
-    def _more(self, key: str, passes: float) -> None:
-        self._left[key] = self._left.get(key, 0.0) + passes
-        self.progress.more(passes)
+    def _more(self, cell: Cell, passes: float) -> None:
+        self._left[cell.key] = self._left.get(cell.key, 0.0) + passes
+        self.progress.more(cell, passes)
 
     def _wait_for(self, cell: Cell) -> None:
         """Count a cell that is computed again as a whole."""
@@ -242,7 +243,7 @@ class Runner:
             self._left.pop(cell.key, None)
             self.progress.more_cells(1)
         if (passes := cell.passes()) is not None:
-            self._more(cell.key, passes - self._left.get(cell.key, 0.0))
+            self._more(cell, passes - self._left.get(cell.key, 0.0))
 
     def _handle(self, event: Event) -> None:
         cell = event.job.cell
@@ -256,7 +257,7 @@ class Runner:
             self.progress.started(cell)
             if cell.passes() is None:
                 count = sum(stop - start for start, stop in event.record.missing(event.job.done))
-                self._more(cell.key, (cell.passes(count) or 0.0) - self._left.get(cell.key, 0.0))
+                self._more(cell, (cell.passes(count) or 0.0) - self._left.get(cell.key, 0.0))
         elif isinstance(event, BlockDone):
             self.cells.write(cell.key, event.start, event.dataset)
         elif isinstance(event, Finished):
@@ -268,7 +269,7 @@ class Runner:
             failure = Failure.of(event.error)
             self.cells.fail(cell.key, failure)
             self.report.failures.append((cell, failure))
-            self._more(cell.key, -max(0.0, self._left.get(cell.key, 0.0)))
+            self._more(cell, -max(0.0, self._left.get(cell.key, 0.0)))
             self._end(cell, failure)
 
     def _end(self, cell: Cell, failure: Failure | None = None) -> None:

@@ -48,10 +48,10 @@ class Log(Progress):
     def __init__(self):
         self.cells, self.lines, self.passes, self.planned = [], [], 0.0, 0.0
 
-    def begin(self, passes, cells):
-        self.planned += passes
+    def begin(self, planned):
+        self.planned += sum(passes for _, passes in planned)
 
-    def more(self, passes):
+    def more(self, cell, passes):
         self.planned += passes
 
     def advance(self, passes):

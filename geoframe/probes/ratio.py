@@ -69,8 +69,8 @@ class RatioProbe(Probe):
         A rung whose floating-point noise exceeds this share of the measured energy is not valid.
     estimator : {"paper", "adaptive"}
         The paper's protocol, or ours: as many directions at each scale as its standard error needs, with a control
-        variate; see `geoframe.geometry.controlled`. `directions` is the most at a scale then, in whole sixteens and 32 at
-        least, and `jvp_directions` unused.
+        variate; see `geoframe.geometry.controlled`. `directions` is the most at a scale then, in whole sixteens and 32
+        at least, and `jvp_directions` unused.
     target_se : float
         Relative standard error of each ratio at which the adaptive estimator stops. The error is an estimate from the
         directions that were drawn: a strong feature that few of them reach (one in 20, say, where a response begins to

@@ -12,10 +12,10 @@ CELL = Cell(TinyEncoder(name="a"), Dots(), Norm())
 
 
 def tell(progress):
-    progress.begin(10, 2)
+    progress.begin([(CELL, 10), (CELL, 0)])
     progress.started(CELL)
     progress.advance(5)
-    progress.more(5)
+    progress.more(CELL, 5)
     progress.advance(3)
     progress.ended(CELL, 1.5)
     progress.say("[something] happened")
@@ -39,7 +39,7 @@ def test_long_runs_say_how_far_they_are_at_each_tenth_at_most(monkeypatch):
     out, now = io.StringIO(), [0.0]
     monkeypatch.setattr("geoframe.cli.progress.time.monotonic", lambda: now[0])
     progress = LineProgress(Console(file=out, width=200))
-    progress.begin(100, 1)
+    progress.begin([(CELL, 100)])
     now[0] = 50.0  # loading doesn't count
     progress.started(CELL)
     for _ in range(100):
@@ -56,7 +56,7 @@ def test_slow_runs_say_how_far_they_are_each_minute(monkeypatch):
     out, now = io.StringIO(), [0.0]
     monkeypatch.setattr("geoframe.cli.progress.time.monotonic", lambda: now[0])
     progress = LineProgress(Console(file=out, width=200))
-    progress.begin(1000, 1)
+    progress.begin([(CELL, 1000)])
     progress.started(CELL)
     for _ in range(13):
         now[0] += 15.0
@@ -65,10 +65,26 @@ def test_slow_runs_say_how_far_they_are_each_minute(monkeypatch):
     assert [line.split(";")[0] for line in lines] == [f"[1/1] {share}% of all" for share in ("0.4", "0.8", "1.2")]
 
 
+def test_time_left_goes_by_the_pace_of_the_same_probe():
+    """Of an exact search, say, which was planned as passes that it doesn't make."""
+    out = io.StringIO()
+    progress = LineProgress(Console(file=out, width=200))
+    slow, fast = (Cell(TinyEncoder(name="a"), Dots(), Norm(name=name)) for name in ("slow", "fast"))
+    again = Cell(TinyEncoder(name="b"), Dots(), Norm(name="slow"))
+    progress.begin([(slow, 10), (fast, 10), (again, 20)])
+    for cell, seconds in ((slow, 100.0), (fast, 1.0)):
+        progress.started(cell)
+        progress.advance(10)
+        progress.ended(cell, seconds)
+    first, second = (line for line in out.getvalue().splitlines() if "done" in line)
+    assert first.endswith("about 5 min left")  # of the other probe nothing is known yet
+    assert second.endswith("about 3 min left")
+
+
 def test_short_runs_do_not(monkeypatch):
     out = io.StringIO()
     progress = LineProgress(Console(file=out, width=200))
-    progress.begin(10, 1)
+    progress.begin([(CELL, 10)])
     progress.started(CELL)
     progress.advance(5)
     assert out.getvalue() == "[1/1] a × dots × norm: started\n"
@@ -93,7 +109,7 @@ def test_a_run_that_ends_before_it_began_leaves_no_bar():
 def test_cells_that_are_computed_again_count_and_no_time_left_is_not_said():
     out = io.StringIO()
     progress = LineProgress(Console(file=out, width=200))
-    progress.begin(3, 1)
+    progress.begin([(CELL, 3)])
     progress.more_cells(1)
     progress.started(CELL)
     progress.advance(3)
