@@ -112,12 +112,12 @@ class BarProgress(LineProgress):
 
     def begin(self, planned: Sequence[tuple[Cell, float]]) -> None:
         """Show the bar."""
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bars
 
         super().begin(planned)
         name, left = (TextColumn(f"{{task.{field}}}", markup=False) for field in ("description", "fields[left]"))
-        columns = (name, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), left)
+        columns = (name, BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), left)
         self._bars = Bars(*columns, console=self.screen, transient=True)
         self._task = self._bars.add_task("loading", total=round(self._pace.total), left="")
         self._bars.start()

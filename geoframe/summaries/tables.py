@@ -49,13 +49,24 @@ def with_error(value: float, error: float) -> str:
 
     >>> with_error(1.00012, 0.000021), with_error(12.34, 1.06), with_error(1234.0, 150.0), with_error(3.0, float("nan"))
     ('1.000120 ± 0.000021', '12.3 ± 1.1', '1234 ± 150', '3.00')
+    >>> with_error(1.2345e-9, 2.1e-11), with_error(1.0, 1.5e-9)
+    ('(1.234 ± 0.021)e-09', '1.000000 ± 1.5e-09')
     """
     if not 0 < error < np.inf:
         return f"{value:#.3g}".removesuffix(".")
     decimals = max(0, 1 - int(np.floor(np.log10(error))))
     if decimals > MOST_DECIMALS:
-        return f"{value:.{MOST_DECIMALS}f} ± {error:#.2g}"
+        return _with_small_error(value, error, decimals)
     return f"{value:.{decimals}f} ± {error:.{decimals}f}"
+
+
+def _with_small_error(value: float, error: float, decimals: int) -> str:
+    """Write a small number with its power of ten, and any other with six decimals: more would only fill a table."""
+    power = int(np.floor(np.log10(max(abs(value), error))))
+    if power >= -MOST_DECIMALS:
+        return f"{value:.{MOST_DECIMALS}f} ± {error:#.2g}"
+    digits = max(decimals + power, 0)
+    return f"({value / 10.0**power:.{digits}f} ± {error / 10.0**power:.{digits}f})e{power:03d}"
 
 
 def place_with_error(cell: xr.Dataset) -> str:

@@ -90,13 +90,13 @@ def test_short_runs_do_not(monkeypatch):
     assert out.getvalue() == "[1/1] a × dots × norm: started\n"
 
 
-def test_bars_show_the_cell_the_passes_and_the_time_left(monkeypatch):
+def test_bars_show_the_cell_the_share_and_the_time_left(monkeypatch):
     monkeypatch.setattr("geoframe.cli.progress.QUIET", 0.0)
     out = io.StringIO()
     progress = progress_for(Console(file=out, width=200, force_terminal=True, highlight=False))
     assert type(progress) is BarProgress
     tell(progress)
-    assert "8/15" in out.getvalue()
+    assert "53%" in out.getvalue()
     assert "of all" not in out.getvalue()
     assert "a × dots × norm: done in 1.5 s" in out.getvalue()
     assert "[something] happened" in out.getvalue()
