@@ -9,7 +9,7 @@ import numpy as np
 
 from geoframe.spec import count
 from geoframe.statistics.courses import courses
-from geoframe.summaries.bump import VARIABLES, bump, verdict
+from geoframe.summaries.bump import VARIABLES, bump, verdict, was_measured
 from geoframe.summaries.tables import number, percent, place_with_error, with_error
 from geoframe.summary import Summary, described, stored_node
 
@@ -53,9 +53,11 @@ class FormationSummary(Summary):
 
     def compute(self, tree: xr.DataTree) -> xr.Dataset:
         """Apply `bump` to the probe's node, and put the accuracies beside it."""
-        ds = bump(stored_node(tree, self.probe), replicates=self.replicates, seed=self.seed)
+        node = stored_node(tree, self.probe)
+        ds = bump(node, replicates=self.replicates, seed=self.seed)
         scores = _scores(tree, self.training, ds)
-        return described(ds.assign(scores), VARIABLES | ACCURACIES).assign_attrs(probe=self.probe)
+        found = described(ds.assign(scores), VARIABLES | ACCURACIES).assign(measured=was_measured(node))
+        return found.assign_attrs(probe=self.probe)
 
     def rows(self, ds: xr.Dataset) -> tuple[list[str], list[list[str]]]:
         """Return all tables in one."""
@@ -68,7 +70,7 @@ class FormationSummary(Summary):
         for course in courses(ds):
             part = ds.sel(encoder=list(course.names))
             cells = (part.isel(encoder=i, probeset=j) for j, i in np.ndindex(ds.sizes["probeset"], len(course.names)))
-            found.append((f"{self.label}: {course.label}", [*_HEADERS], [_row(c) for c in cells if int(c["n_images"])]))
+            found.append((f"{self.label}: {course.label}", [*_HEADERS], [_row(c) for c in cells if c["measured"]]))
         return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from geoframe.statistics.courses import courses
 from geoframe.summaries.formation import FormationClaims
@@ -104,6 +105,17 @@ def test_the_table_has_a_row_a_checkpoint_with_accuracies():
     assert rows[2]["peak height"].startswith("4.")
     assert rows[0]["peak η"] == "–"
     assert summary.rows(ds)[1][0] == ["formation: resnet18", *first[2][0]]
+
+
+def test_a_checkpoint_without_a_valid_ratio_has_a_row_that_says_so():
+    tree = formation_tree()
+    ds = tree["ratio"].to_dataset()
+    ratio = ds["ratio"].copy()
+    ratio[1] = np.nan
+    tree["ratio"].dataset = ds.assign(ratio=ratio, response=xr.ones_like(ratio))
+    summary = FormationSummary(replicates=20)
+    _, headers, rows = summary.tables(summary.compute(tree))[0]
+    assert [row[headers.index("bump")] for row in rows[:2]] == ["censored: rises", "no data"]
 
 
 def test_accuracies_are_missing_where_nothing_was_trained():
