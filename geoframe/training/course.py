@@ -102,7 +102,7 @@ class Course:
         version, internal, gauss = state["python"]
         random.setstate((version, tuple(internal), gauss))
         kind, keys, *rest = state["numpy"]
-        np.random.set_state((kind, keys.numpy().astype(np.uint32), *rest))  # noqa: NPY002
+        np.random.set_state((kind, keys.numpy().astype(np.uint32), *rest))  # noqa: NPY002 - models may use it
 
     def _batches(self) -> list[torch.Tensor]:
         batches = torch.split(torch.randperm(len(self.data.y), generator=self._draws["order"]), self.training.batch)
