@@ -19,7 +19,7 @@ def _precision_switches() -> list[Any]:
     backends = torch.backends
     return [
         backends.cuda.matmul,
-        backends.cudnn.conv,  # type: ignore[attr-defined]  # absent from torch's own stubs
+        backends.cudnn.conv,  # type: ignore[attr-defined]  # absent from torch's own stubs, as are mkldnn's
         backends.cudnn.rnn,
         backends.mkldnn.matmul,  # type: ignore[attr-defined]
         backends.mkldnn.conv,  # type: ignore[attr-defined]

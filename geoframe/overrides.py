@@ -21,7 +21,7 @@ from geoframe.errors import BadInput, did_you_mean
 from geoframe.field_types import accepts
 from geoframe.spec import Spec
 
-Fields = dict[str, tuple[Spec, ...]]
+Fields = dict[str, tuple[Any, ...]]  # specs, of a kind that the field's name decides
 _NOUN = {
     "encoders": "encoder",
     "probesets": "probe set",

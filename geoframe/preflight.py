@@ -135,7 +135,8 @@ def check_deterministic(encoder: LoadedEncoder, function: Map, batch: torch.Tens
 def _generators() -> tuple[object, ...]:
     """State of every global generator that a forward may draw from."""
     legacy = np.random.get_state(legacy=False)["state"]  # noqa: NPY002 - what third-party layers use
-    on_gpu = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
+    started = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]  # untyped in torch
+    on_gpu = torch.cuda.get_rng_state_all() if started else []
     streams = [state.numpy().tobytes() for state in (torch.get_rng_state(), *on_gpu)]
     return *streams, random.getstate(), legacy["pos"], legacy["key"].tobytes()
 

@@ -131,7 +131,7 @@ class Study:
         check_runnable(fields, f"{where_of(cls)}, preset {chosen!r}")
         check_match(cls.match, (body(cls), fields), where_of(cls))
         check_nodes(fields, f"{where_of(cls)}, preset {chosen!r}")
-        return ResolvedStudy(cls.name, cls.title, chosen, **fields, changes=tuple(changes), match=cls.match)  # type: ignore[arg-type]
+        return ResolvedStudy(cls.name, cls.title, chosen, **fields, changes=tuple(changes), match=cls.match)
 
 
 def body(cls: type[Study]) -> Fields:
@@ -141,12 +141,12 @@ def body(cls: type[Study]) -> Fields:
 
 def _smoke(fields: Fields) -> tuple[Fields, list[str]]:
     """The smallest run of every row: random weights, trainings of two steps, one photograph, the fewest directions."""
-    first = fields["probesets"][0].smoke()  # type: ignore[attr-defined]
+    first = fields["probesets"][0].smoke()
     small = {
         **fields,
-        "encoders": tuple(_same_label(e.smoke(), e) for e in fields["encoders"]),  # type: ignore[attr-defined]
+        "encoders": tuple(_same_label(e.smoke(), e) for e in fields["encoders"]),
         "probesets": (first,),
-        "probes": tuple(_same_label(p.smoke(), p) for p in fields["probes"]),  # type: ignore[attr-defined]
+        "probes": tuple(_same_label(p.smoke(), p) for p in fields["probes"]),
     }
     weights = "random weights; trainings are two steps on noise"
     changes = [f"encoders: {weights}", f"probesets: {short(fields['probesets'])} → one image, called {first.label}"]

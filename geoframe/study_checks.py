@@ -156,7 +156,7 @@ def check_nodes(fields: Fields, where: str) -> None:
 def check_match(match: str, fields: Sequence[Fields], where: str) -> None:
     """Refuse a coordinate that the study's encoders, or its probe sets, never have: it would pair all with all."""
     for field in ("encoders", "probesets") if match else ():
-        known = {name for part in fields for spec in part[field] for name in spec.coords}  # type: ignore[attr-defined]
+        known = {name for part in fields for spec in part[field] for name in spec.coords}
         if match not in known:
             noun = "encoder" if field == "encoders" else "probe set"
             raise BadInput(f"{where}: match={match!r}, but no {noun} has that coordinate{did_you_mean(match, known)}")

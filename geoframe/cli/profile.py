@@ -13,7 +13,7 @@ from geoframe.cli.values import bytes_of, numbers, shape_of
 from geoframe.errors import BadInput
 
 if TYPE_CHECKING:
-    from geoframe.encoder import Shape
+    from geoframe.encoder import Encoder, Shape
     from geoframe.encoders.model import ModelEncoder
     from geoframe.loading import FoundStudy
     from geoframe.plan import Plan
@@ -170,13 +170,12 @@ def _check_channels(encoder: ModelEncoder, shape: Shape | None) -> None:
             )
 
 
-def _copy(model: str, encoder: ModelEncoder, random: bool) -> ModelEncoder:
+def _copy(model: str, encoder: ModelEncoder, random: bool) -> Encoder:
     copy = encoder.randomised()
     if random or copy.key == encoder.key:
         why = "it is random itself" if random else "it is what a function builds"
         raise BadInput(f"{model} has no random copy to measure as a control, {why}: leave out --control")
-    named: ModelEncoder = copy.evolve(name=None)  # type: ignore[assignment]
-    return named
+    return copy.evolve(name=None)
 
 
 def _images(folder: str | None, count: int | None, seed: int) -> FileSet:

@@ -31,11 +31,11 @@ def seeded(seed: int) -> Iterator[None]:
     import numpy as np
     import torch
 
-    python, legacy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    python, legacy = random.getstate(), np.random.get_state()  # noqa: NPY002 - code of third parties draws from it
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         random.seed(seed)
-        np.random.seed(seed % 2**32)  # noqa: NPY002 - code of third parties uses the global generator
+        np.random.seed(seed % 2**32)  # noqa: NPY002
         try:
             yield
         finally:

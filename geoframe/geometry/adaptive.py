@@ -17,7 +17,7 @@ from geoframe.geometry.controlled import Array, Moments, moments
 from geoframe.geometry.response import Directions
 from geoframe.geometry.trace import Push, Sketch
 
-BLOCK = 8  # pairs that are added at once, whatever the batch: numbers don't depend on it
+BLOCK = 8  # pairs that are added at once, whatever the batch: how it divides them changes numbers by rounding alone
 PILOT = 16  # pairs at every scale before anything is decided
 GROWTH = 3  # most that one round may multiply the pairs by: a pilot's variance is rough
 PUSHED = 1.25  # pairs that one Jacobian–vector product costs as much as

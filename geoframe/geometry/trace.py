@@ -88,11 +88,12 @@ def sketch_range(
     NotFinite
         Where it isn't finite.
     """
-    features, k = phi(x).shape[1], len(directions)
-    found = _finite(push(directions[:CHECKED] if features <= SLACK * k else directions))
+    features = phi(x).shape[1]
+    complete = features <= SLACK * len(directions)
+    found = _finite(push(directions[:CHECKED] if complete else directions))
     alike = max(ALIKE, COARSE * torch.finfo(found.dtype).eps)
     pushed = found.to(x.dtype)
-    if features <= SLACK * k:
+    if complete:
         basis = torch.eye(features, dtype=x.dtype, device=x.device)
     else:
         basis = torch.linalg.qr(pushed.double().T)[0].to(x.dtype)
@@ -100,7 +101,7 @@ def sketch_range(
     tried, wanted = directions[: len(pushed)].flatten(1) @ pullback.T, pushed @ basis
     if not (tried - wanted).norm() <= alike * wanted.norm():
         raise NotAdjoint("reverse-mode and forward-mode derivatives differ")
-    return _sketch(None if features <= SLACK * k else basis, pullback)
+    return _sketch(None if complete else basis, pullback)
 
 
 def _finite(values: torch.Tensor) -> torch.Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
@@ -163,7 +164,7 @@ class ResponseProbe(Probe):
         enough = self.noise_limit * NOISE_ENOUGH
         return np.stack(
             [
-                noise.noise_fractions(lambda scale, k=k: meter(k, scale), self.scales, energy[k], level[k], enough)  # type: ignore[misc]
+                noise.noise_fractions(partial(meter, k), self.scales, energy[k], level[k], enough)
                 for k in range(len(OUTPUTS))
             ]
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -99,8 +99,8 @@ class Digits(ProbeSet):
         """Bring an image to `shape`."""
         from geoframe.probesets.frame import resize_pixels
 
-        pixels: Any = resize_pixels(record.image, shape[1:])
-        return pixels.expand(shape[0], -1, -1).contiguous()  # type: ignore[no-any-return]
+        pixels = resize_pixels(record.image, shape[1:])
+        return pixels.expand(shape[0], -1, -1).contiguous()
 
     def smoke(self) -> ProbeSet:
         """Return one digit."""

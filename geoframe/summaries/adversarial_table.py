@@ -11,7 +11,7 @@ from geoframe.spec import count
 from geoframe.statistics.families import epsilons_of
 from geoframe.statistics.peaks import peaks
 from geoframe.summaries.bump import ETA_UNITS, medians_of
-from geoframe.summaries.tables import measured, number, percent, place_with_error, with_error
+from geoframe.summaries.tables import NONE, measured, number, percent, place_with_error, with_error
 from geoframe.summary import Summary, described, stored_node
 
 if TYPE_CHECKING:
@@ -143,6 +143,6 @@ def _row(cell: xr.Dataset) -> list[str]:
         str(int(cell["n_images"])),
         *(percent(cell[name]) for name in ("train_accuracy", "test_accuracy")),
         f"{sign}{place_with_error(cell)}" if np.isfinite(cell["peak_scale"]) else "no peak",
-        f"{sign}{with_error(height, error)}" if np.isfinite(height) else "–",
+        f"{sign}{with_error(height, error)}" if np.isfinite(height) else NONE,
         number(cell["prediction"]),
     ]

@@ -11,7 +11,7 @@ from geoframe.errors import BadInput
 from geoframe.spec import count
 from geoframe.statistics.bootstrap import MedianProfile, median_profile
 from geoframe.statistics.profile import FEWEST_RUNGS, Array, BumpRule
-from geoframe.summaries.tables import place_with_error, with_error
+from geoframe.summaries.tables import NONE, place_with_error, with_error
 from geoframe.summary import Summary, stored_node
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ class BumpSummary(Summary):
 def _row(cell: xr.Dataset) -> list[str]:
     images = str(int(cell["n_images"]))
     if not bool(cell["peak"]):
-        return [images, "–", "–", "–", verdict(cell)]
+        return [images, NONE, NONE, NONE, verdict(cell)]
     width = float(cell["width"])
     return [
         images,

@@ -10,7 +10,7 @@ import numpy as np
 from geoframe.spec import count
 from geoframe.statistics.courses import courses
 from geoframe.summaries.bump import VARIABLES, bump, verdict, was_measured
-from geoframe.summaries.tables import number, percent, place_with_error, with_error
+from geoframe.summaries.tables import NONE, number, percent, place_with_error, with_error
 from geoframe.summary import Summary, described, stored_node
 
 if TYPE_CHECKING:
@@ -87,8 +87,8 @@ def _row(cell: xr.Dataset) -> list[str]:
         percent(cell["train_accuracy"]),
         percent(cell["test_accuracy"]),
         str(int(cell["n_images"])),
-        place_with_error(cell) if peak else "–",
-        with_error(height, error) if peak else "–",
+        place_with_error(cell) if peak else NONE,
+        with_error(height, error) if peak else NONE,
         verdict(cell),
     ]
 

@@ -10,7 +10,7 @@ import numpy as np
 from geoframe.errors import BadInput
 from geoframe.spec import count
 from geoframe.summaries.bump import medians_of
-from geoframe.summaries.tables import with_error
+from geoframe.summaries.tables import NONE, with_error
 from geoframe.summary import Summary, stored_node
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _row(rung: xr.Dataset) -> list[str]:
     images = int(rung["n_images"])
     return [
         f"{float(rung['scale']):.3g}",
-        "–" if np.isnan(median) else with_error(median, error),
-        "–" if np.isnan(share) else f"{round(share * images)}/{images}",
-        "–" if np.isnan(directions) else f"{directions:.0f}",
+        NONE if np.isnan(median) else with_error(median, error),
+        NONE if np.isnan(share) else f"{round(share * images)}/{images}",
+        NONE if np.isnan(directions) else f"{directions:.0f}",
     ]

@@ -102,7 +102,7 @@ class Course:
         version, internal, gauss = state["python"]
         random.setstate((version, tuple(internal), gauss))
         kind, keys, *rest = state["numpy"]
-        np.random.set_state((kind, keys.numpy().astype(np.uint32), *rest))  # noqa: NPY002
+        np.random.set_state((kind, keys.numpy().astype(np.uint32), *rest))  # noqa: NPY002 - models may use it
 
     def _batches(self) -> list[torch.Tensor]:
         batches = torch.split(torch.randperm(len(self.data.y), generator=self._draws["order"]), self.training.batch)
@@ -115,7 +115,7 @@ class Course:
             self._optimiser.zero_grad(set_to_none=True)
             x, y = (batch.to(self.data.device) for batch in (self._images(rows), self.data.y[rows]))
             loss = self.training.loss(self._logits, x, y, self._draws["loss"])
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()  # type: ignore[no-untyped-call]  # untyped in torch
             self._check_gradient()
             self._optimiser.step()
             return float(loss.detach())

@@ -47,7 +47,7 @@ def test_the_random_copy_needs_no_package(monkeypatch):
 
 @needs_package
 def test_it_recognises_a_photograph():
-    data = pytest.importorskip("skimage.data")
+    data = pytest.importorskip("skimage.data", reason="needs scikit-image")
     pixels = torch.tensor(data.chelsea()[:, 75:375]).permute(2, 0, 1)[None] / 255  # a cat
     image = torch.nn.functional.interpolate(pixels, (224, 224), mode="bilinear", antialias=True, align_corners=False)
     network = gf.EfficientNetLite0().build()
