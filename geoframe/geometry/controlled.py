@@ -9,6 +9,11 @@ with a small matrix, and its mean T over all directions is known. So
 where R(u) = ‖(I − QQᵀ)Ju‖² is what the sketch leaves. Both coefficients are fitted by ridge regression, each pair's on
 all the other pairs, so that they don't bias the means. The ridge is there because a few pairs with large C decide a
 least-squares slope and hide the error that they make.
+
+On the plateau the ratio of the same pairs' plain means, N̄ over that of ‖Ju‖², lies closer still: a slope towards r + γ
+would give it. What is left there is curvature, though, whose tail the first few pairs don't show (of a squared
+projection it grows as its fourth power, and 95 % intervals by 16 pairs hold 80 %): what the ridge leaves of the control
+makes up for that, at an error far below any target.
 """
 
 from __future__ import annotations
