@@ -30,8 +30,9 @@ class ExpansionClaims(Claims):
     """Does GI grow with test accuracy, and more along singular vectors than along random directions?
 
     Correlations are over the checkpoints of one run, with and without its initial weights, since these decide the sign:
-    with batch normalisation an untrained network can have longer intervals than a trained one. Differences between
-    directions are paired over images.
+    with batch normalisation an untrained network can have longer intervals than a trained one. So does the learning
+    rate: where one epoch brings nearly all of the accuracy, what follows is sharpening, which shortens intervals.
+    Differences between directions are paired over images.
 
     Rule (ours): the published sign is compared. Agrees where the 95 % interval lies above 0, disagrees where it lies
     below, else inconclusive. The published r = 0.99 stands beside ours and decides nothing.

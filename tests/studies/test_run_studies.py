@@ -20,13 +20,14 @@ def paper(study: str) -> Plan:
     return Plan.of(find_study(study).study.resolve("paper"))
 
 
-def test_expansion_measures_every_epoch_of_three_runs():
+def test_expansion_measures_every_epoch_of_three_runs_at_both_learning_rates():
     plan = paper("expansion")
-    assert len(plan.unique()) == len(plan.cells) == 3 * 31 * 2
+    assert len(plan.unique()) == len(plan.cells) == 2 * 3 * 31 * 2
     trainings = {encoder.training for encoder in plan.study.encoders}
-    assert {training.seed for training in trainings} == {0, 1, 2}
-    assert {(training.epochs, training.lr, training.momentum) for training in trainings} == {(30, 0.01, 0)}
-    assert Counter(encoder.epoch for encoder in plan.study.encoders) == dict.fromkeys(range(31), 3)
+    rates = Counter((training.lr, training.seed) for training in trainings)
+    assert rates == {(lr, seed): 1 for lr in (0.01, 0.001) for seed in (0, 1, 2)}
+    assert {(training.epochs, training.momentum) for training in trainings} == {(30, 0)}
+    assert Counter(encoder.epoch for encoder in plan.study.encoders) == dict.fromkeys(range(31), 6)
     rsv, random = plan.study.probes
     assert (rsv.along, rsv.layer, rsv.n_directions, random.along) == ("rsv", "pre", None, "random")
     assert rsv.cap == random.cap
