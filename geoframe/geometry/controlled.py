@@ -84,7 +84,7 @@ class Moments:
     own, left, shared : float
         Variances of a and of b, and their covariance.
     skewness : float
-        Of the ratio's error from pair to pair.
+        Of the ratio's error from pair to pair, or what is to be expected at least.
     """
 
     response: float
@@ -169,13 +169,24 @@ def _moments(response: Array, captured: Array, left: Array, mean: float, varianc
     n, m = len(response), len(left)
     a = without_control(response, captured[:n] - mean, variance)
     if not m:
-        return Moments(float(a.mean()), mean, float(a.var(ddof=1)), 0.0, 0.0, _skewness(a))
+        skewness = max(_skewness(a), expected_skewness(mean, variance))
+        return Moments(float(a.mean()), mean, float(a.var(ddof=1)), 0.0, 0.0, skewness)
     b = without_control(left, captured[:m] - mean, variance)
     both = min(n, m)
     shared = float(np.cov(a[:both], b[:both])[0, 1])
     above, below = float(a.mean()), mean + float(b.mean())
-    skewness = _skewness(a[:both] - np.float64(above) / below * b[:both])
+    sampled = _skewness(a[:both] - np.float64(above) / below * b[:both])
+    skewness = max(sampled, expected_skewness(below, variance))
     return Moments(above, below, float(a.var(ddof=1)), float(b.var(ddof=1)), shared, skewness)
+
+
+def expected_skewness(prediction: float, variance: float) -> float:
+    """Least skewness to reckon with: v² / 2, v = Var C / prediction².
+
+    That is 2 over the square of the degrees of freedom that the energy has: 2 where it is a single feature's, next to
+    nothing where it is many features'. Few pairs don't show the tail that a single feature's saturation leaves.
+    """
+    return float(np.square(variance / np.square(np.float64(prediction))) / 2)
 
 
 def _skewness(values: Array) -> float:

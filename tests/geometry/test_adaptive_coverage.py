@@ -64,19 +64,35 @@ def coverage(run: Callable[[int], AdaptiveEstimate], want: np.ndarray) -> np.nda
     return np.asarray(np.mean([np.abs(one.ratio - want) < 1.96 * one.ratio_se for one in found], 0))
 
 
-def squared_projection(scales: list[float], target: float, seed: int) -> AdaptiveEstimate:
-    """The sampler on `Square`, its directions drawn at once and its responses by their formula: (2pηs)² + (η²s²)²."""
+def one_feature(
+    slope: float, energy: Callable[[torch.Tensor], torch.Tensor], scales: list[float], target: float, seed: int
+) -> AdaptiveEstimate:
+    """The sampler on one feature of one coordinate, of this derivative; `energy` is that of both antipodes' mean.
+
+    Its directions are drawn at once, and its responses come from the formula.
+    """
     u = torch.randn(4096, SIZE, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     u /= u.norm(dim=1, keepdim=True)
-    axis, projection = torch.full((SIZE,), SIZE**-0.5, dtype=torch.float64), 0.5 * SIZE**0.5
+    axis = torch.full((SIZE,), SIZE**-0.5, dtype=torch.float64)
     etas = torch.tensor(scales, dtype=torch.float64)
 
     def respond(u: torch.Tensor, chosen: list[int]) -> torch.Tensor:
-        moved = (u @ axis).unsqueeze(1) * etas[chosen]
-        return ((2 * projection * moved).square() + moved.square().square()) / etas[chosen].square()
+        return energy((u @ axis).unsqueeze(1) * etas[chosen]) / etas[chosen].square()
 
-    sketch = _sketch(None, (2 * projection * axis).unsqueeze(0))
+    sketch = _sketch(None, (slope * axis).unsqueeze(0))
     return AdaptiveSampler(respond, torch.Tensor.clone, lambda i, j: u[i:j], sketch, len(scales), len(u)).run(target)
+
+
+def squared_projection(scales: list[float], target: float, seed: int) -> AdaptiveEstimate:
+    """Of `Square`: (2pηs)² + (η²s²)²."""
+    slope = SIZE**0.5
+    return one_feature(slope, lambda s: (slope * s).square() + s.square().square(), scales, target, seed)
+
+
+def sine_energy(moved: torch.Tensor) -> torch.Tensor:
+    """Of sin(4s + 1/2)."""
+    start = np.sin(0.5)
+    return ((torch.sin(0.5 + 4 * moved) - start).square() + (torch.sin(0.5 - 4 * moved) - start).square()) / 2
 
 
 @pytest.mark.slow
@@ -102,6 +118,22 @@ def test_a_squared_projection(target: float) -> None:
     print("square", target, share)
     assert (share >= 0.92).all()
     assert (share[1:] <= WIDE).all(), "the control leaves nothing but the ridge's part at the first: wide there"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scales", [[0.25, 0.5, 1.0, 2.0], [1.5]])
+@pytest.mark.parametrize("target", [0.02, 0.05, 0.1])
+def test_a_sine(target: float, scales: list[float]) -> None:
+    """One feature that saturates: what the control leaves has its tail where few directions go."""
+    slope, s = 4 * np.cos(0.5), torch.linspace(-1, 1, 20_001, dtype=torch.float64)
+    density = (1 - s.square()).pow((SIZE - 3) / 2)
+    means = [float((sine_energy(eta * s) * density).sum() / density.sum()) / eta**2 for eta in scales]
+    share = coverage(
+        lambda seed: one_feature(slope, sine_energy, scales, target, seed), np.array(means) / (slope**2 / SIZE)
+    )
+    print("sine", target, scales, share)
+    assert (share >= 0.93).all()
+    assert (share <= WIDE).all()
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from geoframe.geometry.controlled import RIDGE, Moments, moments, ridge, without_control
+from geoframe.geometry.controlled import RIDGE, Moments, expected_skewness, moments, ridge, without_control
 
 SHARES = np.exp(-np.arange(40) / 9)
 SHARES /= SHARES.sum()
@@ -97,6 +97,14 @@ def test_skewed_pairs_widen_the_interval() -> None:
     assert one.skewness == pytest.approx(np.sqrt(14**2 / 15 - 6 / 16))  # less what 16 pairs show of none
     even = Moments(one.response, one.prediction, one.own, one.left, one.shared, skewness=0.0)
     assert float(one.bound(100, 0)) > 1.1 * float(even.bound(100, 0))
+
+
+@pytest.mark.parametrize(("features", "least"), [(1, 2.0), (2, 0.5), (100, 2e-4)])
+def test_few_features_have_a_tail_before_it_is_seen(features: int, least: float) -> None:
+    """v = 2 / features, of features that have the same energy."""
+    assert expected_skewness(3.0, 9 * 2 / features) == pytest.approx(least)
+    one = moments(np.linspace(1, 2, 16), np.linspace(2, 4, 16), np.empty(0), 3.0, 9 * 2 / features)
+    assert one.skewness == pytest.approx(least)
 
 
 def test_luck_widens_the_interval_where_the_target_is_near() -> None:
