@@ -106,6 +106,12 @@ def test_mean_interval_covers_the_mean_and_shrinks():
     assert float(wide["high"] - wide["low"]) > 5 * float(narrow["high"] - narrow["low"])
 
 
+def test_mean_interval_of_ten_values_holds_the_mean_as_often_as_it_says():
+    values = array(np.random.default_rng(4).normal(3, 1, (600, 10)), "encoder", "image")
+    found = mean_interval(values, replicates=1000)
+    assert 0.93 <= float(((found["low"] <= 3) & (found["high"] >= 3)).mean()) <= 0.97
+
+
 def test_mean_interval_of_few_and_of_equal_values():
     values = array([[np.nan, np.nan], [4, np.nan], [1, 2]], "encoder", "image")
     found = mean_interval(values)
