@@ -5,7 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from geoframe.attacks import Attack
 from geoframe.encoder import Encoder
+from geoframe.foresight import nested
+from geoframe.plan import Cell
 from geoframe.training.recipe import Training
 
 BATCH = 8
@@ -37,11 +40,29 @@ class Estimator:
             return None
         if passes == 0:
             return 0.0
-        per_pass = self._per_pass(encoder)
+        return self._timed(encoder, passes)
+
+    def _timed(self, encoder: Encoder, passes: float, attack: Attack | None = None) -> float | None:
+        per_pass = self._per_pass(encoder, attack)
         if isinstance(per_pass, str):
             self.reasons[encoder.label] = per_pass
             return None
         return passes * per_pass
+
+    def cell_seconds(self, cell: Cell, passes: float | None) -> float | None:
+        """Return the estimated time of so many passes of a cell, or None where it can't be told.
+
+        Those of attacks are priced by an attack: they go image by image, with foolbox's own work around each.
+        """
+        attacks = [spec for spec in nested(cell.probe) if isinstance(spec, Attack)]
+        planned = cell.passes(1)
+        if not attacks or not passes or not planned:
+            return self.seconds(cell.encoder, passes)
+        images = passes / planned
+        parts = [self.seconds(cell.encoder, passes - images * sum(attack.passes() for attack in attacks))]
+        parts += [self._timed(cell.encoder, images * one.passes(), one) for one in attacks]
+        known = [part for part in parts if part is not None]
+        return sum(known) if len(known) == len(parts) else None
 
     def training_seconds(self, training: Training) -> float | None:
         """Return the estimated time of a whole training, or None where it can't be told."""
@@ -55,13 +76,15 @@ class Estimator:
             return None
         return None if isinstance(per_step, str) else training.steps * per_step
 
-    def _per_pass(self, encoder: Encoder) -> float | str:
-        """Seconds of a pass, or why they can't be told."""
+    def _per_pass(self, encoder: Encoder, attack: Attack | None) -> float | str:
+        """Seconds of a pass, or of one of an attack; or why they can't be told."""
         try:
             copy = encoder.for_timing()
             if copy is None:
                 return NO_COPY
-            return self._once(copy.key, lambda: seconds_per_pass(copy, self.device))
+            if attack is None:
+                return self._once(copy.key, lambda: seconds_per_pass(copy, self.device))
+            return self._once(copy.key + attack.key, lambda: seconds_per_attack_pass(copy, attack, self.device))
         except Exception as error:  # an estimate may fail for any reason; the run itself will say more
             return " ".join(f"{type(error).__name__}: {error}".split())
 
@@ -93,6 +116,20 @@ def seconds_per_pass(encoder: Encoder, device: str) -> float:
             if size == largest or took > LONG / 2:
                 return took / size
             size = min(2 * size, largest)
+
+
+def seconds_per_attack_pass(encoder: Encoder, attack: Attack, device: str) -> float:
+    """Attack one image twice, shortly, and time the second time: the first one warms up."""
+    import torch
+
+    from geoframe.attacking import attack_image
+
+    loaded, short = encoder.load(device), attack.smoke()
+    x = torch.full((1, *loaded.input_shape), 0.5)
+    for _ in range(2):
+        start = time.perf_counter()
+        attack_image(loaded, x, -1, short)
+    return (time.perf_counter() - start) / short.passes()
 
 
 def readable_time(seconds: float) -> str:

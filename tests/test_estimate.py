@@ -7,9 +7,10 @@ from geoframe import estimate
 from geoframe.encoder import Encoder
 from geoframe.encoders.factory import FactoryEncoder
 from geoframe.estimate import Estimator, readable_time
+from geoframe.plan import Cell
 from geoframe.training import timing
 from geoframe.training.published import digits_training, photo_training
-from tests.doubles import BrokenEncoder, TinyEncoder
+from tests.doubles import BrokenEncoder, Dots, Norm, TinyEncoder
 
 
 @pytest.fixture
@@ -36,6 +37,25 @@ def test_what_might_need_a_download_is_not_built(timed):
     assert estimator.seconds(Encoder(name="x"), 0) == 0
     assert seen == []
     assert "no copy with random weights" in estimator.reasons["x"]
+
+
+def test_passes_of_attacks_are_priced_by_an_attack(timed, monkeypatch):
+    estimator, _ = timed
+    monkeypatch.setattr(estimate, "seconds_per_attack_pass", lambda encoder, attack, device: 100.0)
+    probe = gf.RayCoverageProbe(attack=gf.PGD(steps=5), n_reference=2)
+    cell = Cell(TinyEncoder(name="a"), Dots(), probe)
+    attacking = 3 * 5
+    assert estimator.cell_seconds(cell, 2 * cell.passes(1)) == 2 * (100 * attacking + 2 * (cell.passes(1) - attacking))
+    assert estimator.cell_seconds(cell, 0) == 0
+    plain = Cell(TinyEncoder(name="a"), Dots(), Norm())
+    assert estimator.cell_seconds(plain, 7) == 14
+
+
+def test_an_attack_is_timed():
+    pytest.importorskip("foolbox", reason="attacks need foolbox: pip install 'geoframe[attacks]'")
+    encoder = gf.TrainedEncoder(digits_training("mlp"))
+    per_pass = estimate.seconds_per_attack_pass(encoder.for_timing(), gf.CarliniWagner(), "cpu")
+    assert 0 < per_pass < 1
 
 
 def test_after_the_budget_nothing_more_is_timed(timed, monkeypatch):

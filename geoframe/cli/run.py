@@ -110,7 +110,7 @@ def _estimate(screen: Console, decisions: list[Decision], device: str) -> None:
     for decision in decisions:
         cell = decision.job.cell
         left = decision.passes_left()
-        took = estimator.seconds(cell.encoder, left)
+        took = estimator.cell_seconds(cell, left)
         count = cell.probeset.count()
         cells.add_row(
             *cell.names.values(),
