@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 AGREES, DISAGREES, INCONCLUSIVE = "agrees", "disagrees", "inconclusive"
 NOT_GIVEN = "not given"
-REPORTED = "reported"  # no published figure to compare with
+REPORTED = "reported"  # what decides nothing by itself: no published figure, or one run of several
 TEXTS = ("subject", "claim", "published", "verdict", "units")
 NUMBERS = {
     "value": ("see units", "ours"),

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
-from geoframe.statistics.compare import mean_interval, pearson
-from geoframe.statistics.runs import Run, accuracies, batch_norm, probe_fields, recipe, runs
-from geoframe.summaries.claim_table import Claim, Claims, by_interval, unclear
+from geoframe.statistics.compare import LEVEL, mean_interval, pearson
+from geoframe.statistics.runs import Run, accuracies, batch_norm, family, probe_fields, recipe, runs
+from geoframe.summaries.claim_table import REPORTED, Claim, Claims, by_interval, unclear
 from geoframe.summaries.expansion import KINDS, MEASURES, by_image
 from geoframe.summaries.tables import number
 from geoframe.summary import stored_node
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 R = "0.99"
 FISHER = 4  # pairs that Fisher's z needs
+RUNS = 3  # that a verdict rests on, at least
 SETTINGS = ("batch norm", "optimiser", "lr", "batch", "epochs", "cap", "search", "layer", "RSV", "random")
 DIRECTIONS = "RSV against random directions"
 
@@ -35,7 +36,9 @@ class ExpansionClaims(Claims):
     Differences between directions are paired over images.
 
     Rule (ours): the published sign is compared. Agrees where the 95 % interval lies above 0, disagrees where it lies
-    below, else inconclusive. The published r = 0.99 stands beside ours and decides nothing.
+    below, else inconclusive. The published r = 0.99 stands beside ours and decides nothing. The checkpoints of a run
+    follow one another, so that two unrelated courses often correlate: a verdict rests on the runs (seeds), by Student's
+    interval of their Fisher-transformed r; that of a single run is reported with Fisher's interval.
 
     Attributes
     ----------
@@ -56,7 +59,8 @@ class ExpansionClaims(Claims):
         """The rule."""
         return (
             "r: Pearson, over the n checkpoints of a run, of the mean GI or the share of GI > 1 against test accuracy, "
-            "with and without the initial weights (epoch 0); Fisher's z interval, as if checkpoints were independent. "
+            "with and without the initial weights (epoch 0), reported with Fisher's interval, as if checkpoints were "
+            "independent, which they aren't; over n runs: mean of Fisher's z with Student's interval, the verdict. "
             "RSV > random: mean over n images of GI along singular vectors minus that along random directions, in "
             "diagonals of the input box (scale of the probes), bootstrap over images, none below 10; grows: last epoch "
             "minus the named one. Published: Neural Expansion, §5.1.1, an MLP on MNIST, r from 0.994 to 0.998 over 3 "
@@ -72,11 +76,15 @@ class ExpansionClaims(Claims):
         for name in map(str, table["probeset"].values):
             one = table.sel(probeset=name)
             several = f" on {name}" if table.sizes["probeset"] > 1 else ""
+            alike: dict[str, list[Claim]] = {}
             for run in runs(table):
                 cells = one.sel(encoder=list(run.encoders))
                 if len(run.trained) > 1 and bool(cells["gi"].notnull().any()):
                     measured = (f"{run.name}{several}", run, cells)
-                    found += [*_correlations(*measured, accuracy), *_differences(*measured)]
+                    of_run = [*_correlations(*measured, accuracy)]
+                    found += [*of_run, *_differences(*measured)]
+                    alike.setdefault(f"{family(table, run.name)}{several}", []).extend(of_run)
+            found += [claim for network, claims in alike.items() for claim in _over_runs(network, claims)]
         order = {claim: place for place, claim in enumerate(dict.fromkeys(claim.claim for claim in found))}
         return sorted(found, key=lambda claim: order[claim.claim])
 
@@ -120,15 +128,35 @@ def _correlations(subject: str, run: Run, cells: xr.Dataset, accuracy: xr.DataAr
                     high=high,
                     p=p,
                     n=n,
-                    verdict=_judged(r, low, high, n),
+                    verdict=_known(r, n),
                 )
 
 
-def _judged(r: float, low: float, high: float, n: int) -> str:
-    """Verdict on a correlation, or why there is none."""
+def _known(r: float, n: int) -> str:
+    """Say that the correlation of one run is reported, or why there is none."""
     if n < FISHER:
         return unclear("no test accuracy" if not n else f"{n} checkpoints")
-    return by_interval(low, high) if np.isfinite(r) else unclear("no spread")
+    return REPORTED if np.isfinite(r) else unclear("no spread")
+
+
+def _over_runs(network: str, claims: Sequence[Claim]) -> Iterator[Claim]:
+    """Verdicts on the correlations of one network's runs, claim by claim."""
+    from scipy import stats
+
+    for text in dict.fromkeys(claim.claim for claim in claims):
+        r = np.array([one.value for one in claims if one.claim == text and one.verdict == REPORTED])
+        pooled = Claim(subject=f"{network}, all runs", claim=text, published=R, n=len(r))
+        if len(r) < RUNS:
+            yield attrs.evolve(pooled, verdict=unclear(f"{len(r)} runs" if len(r) != 1 else "1 run"))
+            continue
+        with np.errstate(all="ignore"):  # r of exactly 1, of two points say, has no z
+            z = np.arctanh(r)
+            error = z.std(ddof=1) / np.sqrt(len(z)) if np.ptp(z) else np.nan  # equal runs are no certainty
+            p = 2 * stats.t.sf(abs(z.mean()) / error, len(z) - 1)
+        half = error * stats.t.ppf((1 + LEVEL) / 2, len(z) - 1)
+        low, high = float(np.tanh(z.mean() - half)), float(np.tanh(z.mean() + half))
+        verdict = by_interval(low, high) if np.isfinite([low, high]).all() else unclear("no spread")
+        yield attrs.evolve(pooled, value=float(np.tanh(z.mean())), low=low, high=high, p=float(p), verdict=verdict)
 
 
 def _differences(subject: str, run: Run, cells: xr.Dataset) -> Iterator[Claim]:

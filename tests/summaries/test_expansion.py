@@ -29,12 +29,28 @@ def test_initial_weights_decide_the_sign_of_r():
     assert counted.value == pytest.approx(expected[0], abs=0.02)
     assert left_out.value == pytest.approx(expected[1], abs=0.02)
     assert counted.value < 0 < left_out.value
-    assert left_out.verdict == "agrees"
+    assert left_out.verdict == "reported"
     assert left_out.published == "0.99"
 
 
+def test_verdicts_rest_on_runs():
+    claims = found(expansion_tree())
+    pooled = claims["mlp digits, all runs", "r: mean GI, RSV, epochs 1–4"]
+    z = np.arctanh([claims[f"net-seed{k}", "r: mean GI, RSV, epochs 1–4"].value for k in range(3)])
+    half = 4.302653 * z.std(ddof=1) / 3**0.5  # Student's with two degrees of freedom
+    expected = np.tanh([z.mean() - half, z.mean(), z.mean() + half])
+    np.testing.assert_allclose([pooled.low, pooled.value, pooled.high], expected, rtol=1e-5)
+    assert (pooled.n, pooled.verdict) == (3, "agrees")
+
+
+def test_fewer_than_three_runs_decide_nothing():
+    claims = found(expansion_tree(runs=1))
+    assert claims["mlp digits, all runs", "r: mean GI, RSV, epochs 1–4"].verdict == "inconclusive: 1 run"
+
+
 def test_a_falling_gi_disagrees():
-    assert verdicts(expansion_tree(rsv=FALLING, random=FALLING), "r: mean GI, RSV, epochs 1") == {"disagrees"}
+    falling = expansion_tree(rsv=FALLING, random=FALLING)
+    assert verdicts(falling, "r: mean GI, RSV, epochs 1") == {"disagrees", "reported"}
 
 
 @pytest.mark.parametrize(
@@ -42,7 +58,7 @@ def test_a_falling_gi_disagrees():
     [((np.nan,) * 5, "inconclusive: no test accuracy"), ((0.5,) * 5, "inconclusive: no spread")],
 )
 def test_without_accuracy_or_its_spread_there_is_no_r(accuracy, verdict):
-    assert verdicts(expansion_tree(accuracy=accuracy), "r: mean GI") == {verdict}
+    assert verdicts(expansion_tree(accuracy=accuracy), "r: mean GI") == {verdict, "inconclusive: 0 runs"}
 
 
 def test_three_checkpoints_have_no_interval():
@@ -105,7 +121,7 @@ def test_the_settings_that_decide_are_printed():
     assert [title for title, *_ in topics] == [
         f"expansion-claims, {text}" for text in ("mean GI", "GI > 1", "RSV against random directions")
     ]
-    assert [len(rows) for *_, rows in topics] == [12, 12, 12]
+    assert [len(rows) for *_, rows in topics] == [16, 16, 12]
 
 
 def test_initial_weights_alone_give_nothing_to_compare():
