@@ -42,7 +42,8 @@ class Training(Spec):
     ----------
     model : ModelEncoder
         Architecture and normalisation, `FactoryEncoder("geoframe.models.small:mlp", …)` say; its seed is replaced, and
-        so not part of the key.
+        so not part of the key. What it changes in training has to be in its state_dict: a buffer that isn't is refused,
+        and plain attributes (a counter in Python) aren't kept, neither in checkpoints nor where training is taken up.
     data : ProbeSet
         Labelled training images, held in memory.
     test : ProbeSet or None
