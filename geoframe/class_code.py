@@ -10,6 +10,7 @@ from pathlib import Path
 
 from geoframe.encoders.weights import file_sha256
 from geoframe.local_imports import imported_files, local_files
+from geoframe.prompt_code import prompt_code
 
 
 def code_of(cls: type) -> dict[str, str]:
@@ -17,13 +18,15 @@ def code_of(cls: type) -> dict[str, str]:
 
     Of its own file that is the class and the definitions at top level that it refers to, directly or through one
     another: a study file may change elsewhere. Of modules beside that file which these import, it is the whole file.
-    Installed packages don't count.
+    Installed packages don't count. Of a class that stands in no file it is {"__main__: Smooth": …}, see `prompt_code`.
     """
-    file = None if cls.__module__.partition(".")[0] == "geoframe" else _file(cls)
-    if file is None:
+    file = _file(cls)
+    if cls.__module__.partition(".")[0] == "geoframe" or (file and "site-packages" in file.parts):
         return {}
-    source = file.read_text(encoding="utf-8")
+    source = file.read_text(encoding="utf-8") if file else ""
     used = _used(ast.parse(source), cls.__qualname__.partition(".")[0])
+    if not file or not used:  # after `python -i file.py`, its module has a file, but the class isn't there
+        return {f"{cls.__module__}: {cls.__qualname__}": prompt_code(cls)}
     lines = source.splitlines()
     text = "\n".join("\n".join(lines[_first_line(part) - 1 : part.end_lineno]) for part in used)
     module = ast.Module(list(used), type_ignores=[])
@@ -40,7 +43,7 @@ def _file(cls: type) -> Path | None:
     except (TypeError, OSError):  # typed at a prompt
         return None
     path = Path(found).resolve() if found else None
-    return path if path and path.is_file() and "site-packages" not in path.parts else None
+    return path if path and path.is_file() else None
 
 
 def _used(tree: ast.Module, name: str) -> list[ast.stmt]:

@@ -13,6 +13,7 @@ from torch import nn
 
 from geoframe.errors import FAILURES, BadInput, EncoderRefused, GeoframeError
 from geoframe.geometry.directions import stream_key
+from geoframe.spec import array_digest
 from geoframe.training.augment import AUGMENTATIONS
 from geoframe.training.checks import cause_of, check_logits
 from geoframe.training.data import Labelled
@@ -46,6 +47,7 @@ class Course:
         if (own := generator_of(data.device)) is not None:
             self._draws["device"] = own
         self._optimiser = optimiser_of(training, module.parameters())
+        self._unkept = _unkept_buffers(module)
         self.per_epoch = steps_per_epoch(len(data.y), training.batch)
         self.total = self.per_epoch * training.epochs
 
@@ -57,7 +59,7 @@ class Course:
         BadInput
             Where the loss or the weights are no longer finite.
         EncoderRefused
-            Where the model fails.
+            Where the model fails, or changes a buffer that no checkpoint has.
         """
         self.module.train()
         total, used = 0.0, 0
@@ -67,8 +69,11 @@ class Course:
                 raise self._diverged(f"step {step}", f"loss {loss:g}")
             total, used = total + loss * len(rows), used + len(rows)
             self.steps += 1
+            if self.steps == 1:
+                self.check_buffers()
             self.after_step(total / used)
         self.check_weights()
+        self.check_buffers()
         self.done += 1
         return total / used
 
@@ -76,6 +81,16 @@ class Course:
         """Refuse weights that are no longer finite."""
         if not all(bool(torch.isfinite(parameter).all()) for parameter in self.module.parameters()):
             raise self._diverged(f"step {self.steps - self.done * self.per_epoch}", "weights that aren't finite")
+
+    def check_buffers(self) -> None:
+        """Refuse a buffer that training has changed and no checkpoint has: what is kept would be another network."""
+        now = _unkept_buffers(self.module)
+        for name, before in self._unkept.items():
+            if now.get(name) != before:
+                raise EncoderRefused(
+                    f"training {self.training.label!r}: the model's buffer {name!r} changes in training, but isn't in "
+                    "its state_dict, so that checkpoints lack it: register it with persistent=True"
+                )
 
     def state(self) -> State:
         """Everything that the next epochs depend on."""
@@ -158,6 +173,13 @@ class Course:
         return BadInput(
             f"training {self.training.label!r} diverged in epoch {self.done + 1}, {where} ({what}): {advice}"
         )
+
+
+def _unkept_buffers(module: nn.Module) -> dict[str, str]:
+    """Digests of the buffers that aren't in a module's state_dict; sparse ones, which have no bytes, are left out."""
+    kept = module.state_dict().keys()
+    buffers = {name: buffer for name, buffer in module.named_buffers() if name not in kept}
+    return {name: array_digest(buffer) for name, buffer in buffers.items() if buffer.layout is torch.strided}
 
 
 def _generator(what: str, seed: int) -> torch.Generator:

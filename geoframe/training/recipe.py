@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import attrs
 
@@ -41,7 +41,9 @@ class Training(Spec):
     Attributes
     ----------
     model : ModelEncoder
-        Architecture and normalisation, `FactoryEncoder("geoframe.models.small:mlp", …)` say; its seed is replaced.
+        Architecture and normalisation, `FactoryEncoder("geoframe.models.small:mlp", …)` say; its seed is replaced, and
+        so not part of the key. What it changes in training has to be in its state_dict: a buffer that isn't is refused,
+        and plain attributes (a counter in Python) aren't kept, neither in checkpoints nor where training is taken up.
     data : ProbeSet
         Labelled training images, held in memory.
     test : ProbeSet or None
@@ -64,7 +66,7 @@ class Training(Spec):
     seed : int
         Of the initial weights, and of all that is random in training.
     checkpoints : tuple of int
-        Epochs after which the weights are kept, beside the last one.
+        Epochs after which the weights are kept, beside the last one; in any order.
     checkpoint_steps : tuple of int
         Optimiser steps after which the weights are kept too: `log_steps(total)` is a logarithmic schedule. Beyond the
         last step is refused, before training where the images are there.
@@ -102,6 +104,20 @@ class Training(Spec):
                 raise BadInput(f"Training: no checkpoint after epoch {epoch!r}: training has epochs 1 to {self.epochs}")
         if self.checkpoint_steps:
             self.check_steps(self.steps)
+
+    def identity(self) -> dict[str, Any]:
+        """Everything that determines weights: without the model's own seed, order and repeats of checkpoints.
+
+        Sorted checkpoints and a default seed have the keys that they had when all of these counted. So has the last
+        epoch where it is named among the checkpoints, as in many caches.
+        """
+        made = super().identity()
+        fields, seed = made["fields"], attrs.fields_dict(type(self.model)).get("seed")
+        if seed is not None and isinstance(seed.default, int):
+            fields["model"] = self.model.evolve(seed=seed.default).identity()
+        for name in fields.keys() & {"checkpoints", "checkpoint_steps"}:
+            fields[name] = sorted(set(fields[name]))
+        return made
 
     @cached_property
     def steps_per_epoch(self) -> int | None:

@@ -73,6 +73,7 @@ class Trainer:
         moment = Moment(self.course.steps, "step")
         if moment.number in self.cache.training.checkpoint_steps:
             self.course.check_weights()
+            self.course.check_buffers()
             self._keep(moment, loss, progress)
         progress.step(self.course.steps, loss)
 

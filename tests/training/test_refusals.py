@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import geoframe as gf
+from geoframe.errors import EncoderRefused
 from geoframe.report import RunFailed
 from geoframe.training.cache import TrainingCache
 from geoframe.training.losses import CrossEntropy
@@ -68,6 +69,21 @@ class Moody(nn.Module):
         if self.left < 0:
             raise ZeroDivisionError("no more\\nsecond line")
         return self.net(x)
+
+class Centred(nn.Module):
+    # takes a running mean away, from a step on
+    def __init__(self, persistent=False, after=0):
+        super().__init__()
+        self.net, self.left = plain(), after
+        self.register_buffer("centre", torch.zeros(64), persistent=persistent)
+        self.register_buffer("scale", torch.full((64,), float("nan")), persistent=False)
+        self.register_buffer("pattern", torch.eye(2).to_sparse(), persistent=False)
+
+    def forward(self, x):
+        self.left -= self.training
+        if self.training and self.left < 0:
+            self.centre.lerp_(x.flatten(1).mean(0), 0.1)
+        return self.net(x.flatten(1) - self.centre)
 
 class Blown(nn.Module):
     # gives NaN, or a gradient that isn't finite, from a step on
@@ -172,6 +188,25 @@ def test_a_run_gives_it_as_bad_input(nets, tmp_path):
     with pytest.raises(RunFailed, match="has labels up to 55") as error:
         gf.run(Wrong, out=tmp_path / "run")
     assert error.value.report.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("after", "steps", "kept"),
+    [(0, (), set()), (0, (1,), set()), (1, (2,), set()), (5, (), {1}), (5, (5, 6), {1, 5 / 3})],
+)
+def test_a_buffer_that_checkpoints_would_lack_is_refused(nets, after, steps, kept):
+    training = recipe(nets("Centred", after=after), checkpoints=(1, 2), checkpoint_steps=steps)
+    said = r"^training 't': the model's buffer 'centre' changes in training, .*: register it with persistent=True$"
+    with pytest.raises(EncoderRefused, match=said):
+        weights(training)
+    assert set(digests(training)) == kept
+
+
+def test_a_buffer_that_checkpoints_have_is_not(nets):
+    training = recipe(nets("Centred", persistent=True), test=images())
+    network, x = gf.TrainedEncoder(training).load(), images().load(SHAPE)
+    right = (network.logits(x.pixels).argmax(1) == torch.tensor(x.labels)).double().mean()
+    assert float(right) == pytest.approx(TrainingCache(training).log()["checkpoints"][-1]["test_accuracy"])
 
 
 @pytest.mark.parametrize(("how", "what"), [("loss", "loss nan"), ("gradient", "loss nan|weights that aren't finite")])

@@ -72,6 +72,36 @@ def test_a_recipe_that_says_nothing_new_has_the_key_it_always_had(model):
     assert recipe(model, "sgd").evolve(variant="mine").key == recipe(model, "sgd").key
 
 
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({}, "70919943a5f76cb8cc5422455a9a76de"),
+        ({"checkpoints": (1, 2)}, "6745b645aa7e1065f12ef0141a6f742e"),
+        ({"checkpoints": (2, 4)}, "193fa9bb24468e88853bffc560f5b8d5"),  # the last epoch: named in many caches
+        ({"checkpoint_steps": (1, 7)}, "9238c3eac3a7bfe8397a830c3570290e"),
+    ],
+)
+def test_keys_that_caches_have_stay(changes, key):
+    model = gf.FactoryEncoder("geoframe.models.small:mlp", kwargs={"inputs": 64}, input_shape=(1, 8, 8))
+    assert small(model, **changes).key == key
+
+
+def test_what_changes_no_weights_is_not_in_the_key(model):
+    training = small(model, checkpoints=(1, 2), checkpoint_steps=(1, 7))
+    for same in ({"checkpoints": (2, 1)}, {"checkpoints": (1, 2, 1)}, {"checkpoint_steps": (7, 1, 7)}):
+        assert training.evolve(**same).key == training.key
+    other = training.evolve(model=model.evolve(seed=5))
+    assert other.key == training.key
+    assert gf.TrainedEncoder(other).key == gf.TrainedEncoder(training).key
+    assert len({training.key, training.evolve(seed=5).key, training.evolve(checkpoints=(1,)).key}) == 3
+
+
+def test_a_model_s_own_seed_changes_no_weights(model, elsewhere):
+    first = weights(small(model))
+    elsewhere()
+    assert torch.equal(weights(small(model.evolve(seed=5))), first)
+
+
 def test_the_order_of_the_data_is_the_same_with_and_without_augmentation(model, monkeypatch):
     from geoframe.training.course import Course
 

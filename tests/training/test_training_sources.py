@@ -14,6 +14,8 @@ import geoframe as gf
 from geoframe.cells import CellStore
 from geoframe.explain import decide
 from geoframe.plan import Plan
+from geoframe.training import loop
+from geoframe.training.cache import TrainingCache
 from tests.doubles import Norm
 from tests.training.recipes import small, weights, write_net
 
@@ -169,3 +171,28 @@ def test_a_loss_whose_code_has_changed_is_trained_with_again(tmp_path, monkeypat
     assert first.key == second.key
     assert not torch.equal(before, weights(second))
     assert "file myloss.py: Mine has changed; it is trained again" in capsys.readouterr().err
+
+
+def typed_loss(factor):
+    known = {"__name__": "typed_for_a_test"}
+    exec(compile(LOSS.replace("{factor}", factor), "<stdin>", "exec"), known)
+    return known["Mine"]()
+
+
+def test_a_loss_that_was_typed_is_trained_with_again_once_it_is_typed_otherwise(tmp_path, capsys):
+    recipe = small(write_net(tmp_path), epochs=1)
+    before = weights(recipe.evolve(loss=typed_loss("1.0")))
+    assert torch.equal(weights(recipe.evolve(loss=typed_loss("1.0"))), before)
+    assert not capsys.readouterr().err
+    assert not torch.equal(weights(recipe.evolve(loss=typed_loss("-3.0"))), before)
+    assert "file typed_for_a_test: Mine has changed; it is trained again" in capsys.readouterr().err
+
+
+def test_a_network_of_a_typed_loss_that_was_trained_before_its_code_was_known_stays(tmp_path, monkeypatch):
+    training = small(write_net(tmp_path), epochs=1, loss=typed_loss("1.0"))
+    first = weights(training)
+    place = TrainingCache(training)
+    log = place.log()
+    place.write_log({**log, "sources": {k: v for k, v in log["sources"].items() if "typed_for_a_test" not in k}})
+    monkeypatch.setattr(loop, "train", None)
+    assert torch.equal(weights(training), first)
