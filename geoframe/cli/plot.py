@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from geoframe.cli.options import console, traceback_option
+from geoframe.cli.options import TRACEBACK, console, traceback_option
 
 
 @click.command()
@@ -16,6 +16,7 @@ from geoframe.cli.options import console, traceback_option
 @click.pass_context
 def plot(ctx: click.Context, out: Path, study: str | None) -> None:
     """Draw the figures of the run in folder OUT again, from its stored results."""
+    from geoframe.cli.conclude import complain
     from geoframe.cli.status import read_run
     from geoframe.drawing import draw
     from geoframe.errors import BadInput
@@ -36,5 +37,5 @@ def plot(ctx: click.Context, out: Path, study: str | None) -> None:
     for path in drawn.figures:
         screen.print(f"figure   {path}", markup=False, soft_wrap=True)
     for problem in drawn.problems:
-        click.echo(f"geoframe: {problem}", err=True)
+        complain(problem.cause, problem, bool(ctx.meta.get(TRACEBACK)))
     ctx.exit(1 if drawn.problems else 0)
