@@ -59,7 +59,11 @@ def _from_registry(name: str) -> FoundStudy:
     try:
         study = default_registry().get("study", name)
     except UnknownName as error:
-        raise UnknownName(f"{error}; a study is a file, a file.py::Name, or a name in `geoframe list`") from error
+        if Path(f"{name}.py").is_file():
+            raise UnknownName(f"no study {name!r}; did you mean {name}.py?") from error
+        near = str(error).endswith("?")
+        what = "" if near else "; a study is a file, a file.py::Name, or a name in `geoframe list`"
+        raise UnknownName(f"{error}{what}") from error
     return FoundStudy(study, name, _folder_of(study))
 
 

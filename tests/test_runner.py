@@ -262,7 +262,9 @@ def test_exit_code_is_2_where_bad_input_left_nothing_to_measure(tmp_path, monkey
 
 def test_a_failing_summary_costs_nothing_but_itself(tmp_path, monkeypatch):
     monkeypatch.setattr(Largest, "compute", lambda self, tree: 1 / 0)
-    with pytest.raises(RunFailed, match=r"every cell is finished, but summary largest: test_runner.py:\d+: Zero") as failed:
+    with pytest.raises(
+        RunFailed, match=r"every cell is finished, but summary largest: test_runner.py:\d+: Zero"
+    ) as failed:
         rerun(tmp_path / "run")
     assert failed.value.report.exit_code == 1
     assert set(gf.open(tmp_path / "run").children) == {"norm"}

@@ -29,7 +29,7 @@ def status(out: Path) -> None:
         listing.add_row(cell["encoder"], cell["probeset"], cell["probe"], state)
     screen = console()
     study = run["study"]
-    called = f"{study['name']}: {study['title']}" if study["title"] else study["name"]
+    called = f"{study['name']}: {study['title'].rstrip('.')}" if study["title"] else study["name"]
     place = f"; {study['reference']}" if study["reference"] else ""
     made = "" if study["reference"] == "profile" else f"; preset {study['preset']}{place}"
     screen.print(f"{called}{made}", markup=False, soft_wrap=True)

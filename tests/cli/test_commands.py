@@ -74,6 +74,7 @@ def test_run_status_and_a_second_run(here):
     assert "results  runs/small-paper/results.zarr" in result.output
     assert "\x1b" not in result.output
     status = call("status", "runs/small-paper")
+    assert "small: What it shows; preset paper; " in status.output
     assert "2 of 2 cells are finished; results in" in status.output
     again = call("run", "study.py", "--explain")
     assert "skip    a × dots × norm: finished before" in again.output
