@@ -12,6 +12,7 @@ import attrs
 
 from geoframe.errors import BadInput, GeoframeError, MissingFile, UnknownName, did_you_mean
 from geoframe.neighbours import neighbours
+from geoframe.provenance import git_commit
 from geoframe.study import Study
 from geoframe.study_checks import FILE_MODULE
 
@@ -33,6 +34,11 @@ class FoundStudy:
     study: type[Study]
     reference: str = ""
     folder: Path | None = None
+
+    @property
+    def commit(self) -> str:
+        """The git commit of its file's folder; of the current one, where it has no file."""
+        return git_commit(self.folder or Path.cwd())
 
 
 def find_study(study: str | Path | type) -> FoundStudy:
