@@ -181,7 +181,8 @@ def test_changed_weights_are_noticed_and_said(out, monkeypatch):
     log = rerun(out, study)
     assert log.cells == ["a × three × norm", "a × one × norm", "a × new × norm"]
     assert log.lines == [
-        f"the results in {out} are of the study as it was before: this run replaces them (finished cells stay)",
+        f"the results in {out} are of the study as it was before: "
+        "this run replaces them once a cell is finished (finished cells stay)",
     ] + [f"a × {name} × norm: computed again, the weights of encoder 'a' have changed" for name in ("three", "one")]
     after = gf.open(out)["norm"]["norm"].sel(encoder="a", probeset=["three", "one"]).values
     assert (before != after).any()

@@ -21,6 +21,7 @@ def plot(ctx: click.Context, out: Path, study: str | None) -> None:
     from geoframe.drawing import draw
     from geoframe.errors import BadInput
     from geoframe.loading import find_study
+    from geoframe.replacing import of_earlier_settings
     from geoframe.store import open as open_results
 
     folder, run = read_run(out)
@@ -32,8 +33,10 @@ def plot(ctx: click.Context, out: Path, study: str | None) -> None:
     if not resolved.figures:
         raise BadInput(f"study {resolved.name!r} has no figures in preset {made['preset']!r}")
     open_results(folder.path)  # says what is missing, if anything
-    drawn = draw(resolved, folder)
     screen = console()
+    if of_earlier_settings(folder):
+        screen.print(f"the results in {out} are of earlier settings than the last run's", markup=False, soft_wrap=True)
+    drawn = draw(resolved, folder)
     for path in drawn.figures:
         screen.print(f"figure   {path}", markup=False, soft_wrap=True)
     for problem in drawn.problems:

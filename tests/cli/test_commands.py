@@ -189,6 +189,22 @@ class Drawn(_Small):
     assert call("plot", "out").exit_code == 2
 
 
+def test_results_that_a_failed_run_left_are_said_to_be_of_earlier_settings(here):
+    summary = SUMMARY.format(node="norm", table="['x'], [['1']]")
+    drawn = STUDY.replace("class Small", "class _Small") + summary + "    figures = (gf.TubeRadii(probe='norm'),)\n"
+    (here / "study.py").write_text(drawn)
+    run = ("run", "study.py", "--out", "out", "--device", "cpu", "--set", "encoders=a")
+    call(*run)
+    assert "1 of 1 cells are finished; results in out/results.zarr" in call("status", "out").output
+    assert "earlier settings" not in call("plot", "out").output
+    (here / "study.py").write_text(drawn.replace("TinyEncoder(name", "BrokenEncoder(name"))
+    failed = call(*run)
+    assert "this run replaces them once a cell is finished" in failed.stdout
+    status = call("status", "out").output
+    assert "0 of 1 cells are finished; the results in out/results.zarr are of earlier settings" in status
+    assert "the results in out are of earlier settings than the last run's" in call("plot", "out").output
+
+
 def test_a_failing_figure_is_a_line_and_exit_code_1(here):
     figure = """
 import attrs
@@ -432,7 +448,9 @@ def said(result):
 def test_a_run_with_other_settings_says_what_it_replaces(here):
     run = ("run", "study.py", "--device", "cpu", "--set", "encoders=a")
     more = (*run, "--set", "probes.norm.repeats=2")
-    line = "the results in runs/small-paper are {}: this run replaces them (finished cells stay)"
+    line = (
+        "the results in runs/small-paper are {}: this run replaces them once a cell is finished (finished cells stay)"
+    )
     assert said(call(*run)) == said(call(*run)) == []
     assert said(call(*more, "--dry-run")) == [line.format("with encoders: 2 (a, b) → 1 (a)")]
     assert said(call(*more)) == [line.format("with encoders: 2 (a, b) → 1 (a)")]
