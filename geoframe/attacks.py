@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import attrs
 
 from geoframe.spec import Spec
-from geoframe.training.validators import COUNT, RATE, SHARE, decimal
+from geoframe.training.validators import COUNT, PIXELS, RATE, SHARE, decimal
 
 if TYPE_CHECKING:
     import torch
@@ -150,7 +150,7 @@ class IFGSM(_FoolboxAttack):
     steps : int
     """
 
-    epsilon: float = attrs.field(default=0.03, converter=decimal, validator=SHARE)
+    epsilon: float = attrs.field(default=0.03, converter=decimal, validator=PIXELS)
     step: float = attrs.field(default=0.005, converter=decimal, validator=RATE)
     steps: int = attrs.field(default=10, validator=COUNT)
     random_start: ClassVar[bool] = False

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import attrs
 
-from geoframe.errors import FAILURES, GeoframeError
+from geoframe.cells import Failure
+from geoframe.errors import FAILURES
+from geoframe.problems import problem
 from geoframe.store import RunFolder
 from geoframe.store import open as open_results
 from geoframe.study import ResolvedStudy
@@ -14,10 +16,10 @@ from geoframe.study import ResolvedStudy
 
 @attrs.define
 class Drawn:
-    """Figures written, and one line for each that failed."""
+    """Figures written, and why others failed."""
 
     figures: list[Path] = attrs.field(factory=list)
-    problems: list[str] = attrs.field(factory=list)
+    problems: list[Failure] = attrs.field(factory=list)
 
 
 def draw(study: ResolvedStudy, folder: RunFolder) -> Drawn:
@@ -30,6 +32,5 @@ def draw(study: ResolvedStudy, folder: RunFolder) -> Drawn:
         try:
             drawn.figures += save_all((figure,), tree, folder.figures)
         except FAILURES as error:
-            cause = str(error) if isinstance(error, GeoframeError) else f"{type(error).__name__}: {error}"
-            drawn.problems.append(" ".join(f"figure {figure.label}: {cause}".split()))
+            drawn.problems.append(problem(f"figure {figure.label}", error, tree.children))
     return drawn

@@ -12,6 +12,7 @@ import attrs
 
 from geoframe.errors import BadInput, GeoframeError, MissingFile, UnknownName, did_you_mean
 from geoframe.neighbours import neighbours
+from geoframe.provenance import git_commit
 from geoframe.study import Study
 from geoframe.study_checks import FILE_MODULE
 
@@ -33,6 +34,11 @@ class FoundStudy:
     study: type[Study]
     reference: str = ""
     folder: Path | None = None
+
+    @property
+    def commit(self) -> str:
+        """The git commit of its file's folder; of the current one, where it has no file."""
+        return git_commit(self.folder or Path.cwd())
 
 
 def find_study(study: str | Path | type) -> FoundStudy:
@@ -59,7 +65,11 @@ def _from_registry(name: str) -> FoundStudy:
     try:
         study = default_registry().get("study", name)
     except UnknownName as error:
-        raise UnknownName(f"{error}; a study is a file, a file.py::Name, or a name in `geoframe list`") from error
+        if Path(f"{name}.py").is_file():
+            raise UnknownName(f"no study {name!r}; did you mean {name}.py?") from error
+        near = str(error).endswith("?")
+        what = "" if near else "; a study is a file, a file.py::Name, or a name in `geoframe list`"
+        raise UnknownName(f"{error}{what}") from error
     return FoundStudy(study, name, _folder_of(study))
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
+import numpy as np
 import xarray as xr
 
 from geoframe.agreement import outdated
-from geoframe.cells import CellStore, storable
+from geoframe.cells import CellStore, Failure, storable
 from geoframe.controls import with_controls
-from geoframe.errors import FAILURES, GeoframeError
+from geoframe.errors import FAILURES, BadInput
 from geoframe.files import PARTIAL, remove, sync_tree, writing
 from geoframe.merge import merge
 from geoframe.plan import Cell, Plan
+from geoframe.problems import problem
 from geoframe.process import interrupts_later
 from geoframe.provenance import readable
 from geoframe.store import RunFolder
@@ -39,11 +41,11 @@ class Table:
 
 @attrs.define
 class Published:
-    """What publishing gave besides the store: whether it was written, tables, and a line for each failed summary."""
+    """What publishing gave besides the store: whether it was written, tables, and why summaries failed."""
 
     written: bool = False
     tables: list[Table] = attrs.field(factory=list)
-    problems: list[str] = attrs.field(factory=list)
+    problems: list[Failure] = attrs.field(factory=list)
 
 
 def publish(plan: Plan, cells: CellStore, folder: RunFolder) -> Published:
@@ -103,14 +105,9 @@ def _training(study: ResolvedStudy, folder: RunFolder, published: Published) -> 
         former = open_results(folder.path).children.get(NODE) if folder.results.exists() else None
         node = training_node(study.encoders, None if former is None else former.to_dataset().load())
     except FAILURES as error:
-        published.problems.append(_problem(f"node {NODE}", error))
+        published.problems.append(problem(f"node {NODE}", error))
         node = None
     return {} if node is None else {NODE: node}
-
-
-def _problem(what: str, error: BaseException) -> str:
-    cause = str(error) if isinstance(error, GeoframeError) else f"{type(error).__name__}: {error}"
-    return " ".join(f"{what}: {cause}".split())
 
 
 def _node_attrs(
@@ -141,13 +138,32 @@ def _summaries(study: ResolvedStudy, nodes: Mapping[str, xr.Dataset], published:
     for summary in study.summaries:
         try:
             dataset = summary.compute(tree)
-            tables = [Table(*parts) for parts in summary.tables(dataset)]
+            if not isinstance(dataset, xr.Dataset):
+                raise BadInput(f"compute returned a {type(dataset).__name__}, not a Dataset")
+            tables = [_table(*parts) for parts in summary.tables(dataset)]
+            tables[-1:] = [attrs.evolve(last, caption=_text(summary.caption)) for last in tables[-1:]]
         except FAILURES as error:
-            published.problems.append(_problem(f"summary {summary.label}", error))
+            published.problems.append(problem(f"summary {summary.label}", error, tree.children))
         else:
             found[summary.label] = dataset
-            published.tables += [*tables[:-1], *(attrs.evolve(last, caption=summary.caption) for last in tables[-1:])]
+            published.tables += tables
     return found
+
+
+def _table(title: Any, headers: Iterable[Any], rows: Iterable[Iterable[Any]]) -> Table:
+    """Return a table as text; what the terminal couldn't show is refused."""
+    table = Table(_text(title), [*map(_text, headers)], [[*map(_text, row)] for row in rows])
+    for place, row in enumerate(table.rows, start=1):
+        if len(row) != len(table.headers):
+            raise BadInput(f"row {place} of its table has length {len(row)}, but the headers have {len(table.headers)}")
+    return table
+
+
+def _text(value: Any) -> str:
+    """Return text as it is, and a number (numpy's too) as text."""
+    if not isinstance(value, str | int | float | np.generic):
+        raise BadInput(f"its table holds {value!r:.80}, a {type(value).__name__}: give text or a number")
+    return str(value)
 
 
 def _root_attrs(study: ResolvedStudy) -> dict[str, str]:

@@ -163,7 +163,7 @@ class Registry:
             return known[name]
         broken = [plugin for plugin in self._plugins if plugin.broken]
         hint = "".join(f"; {_broken_line(plugin)}" for plugin in broken)
-        message = f"no {KINDS[kind].noun} {name!r}{did_you_mean(name, known)}{hint}"
+        message = f"no {KINDS[kind].noun} {name!r}{hint}{did_you_mean(name, known)}"
         raise UnknownName(message) from (broken[0].error if broken else None)
 
     def get(self, kind: str, name: str) -> Any:

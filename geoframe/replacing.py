@@ -1,7 +1,12 @@
-"""What a run is about to replace: the published results of another study file, or of other settings."""
+"""Published results of another study file, or of other settings: what a run is about to replace, or failed to."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
+from geoframe.files import read_json
 from geoframe.plan import Plan
 from geoframe.store import RunFolder
 
@@ -30,7 +35,22 @@ def replaced(folder: RunFolder, reference: str, plan: Plan) -> str:
         whose = "of the study as it was before"
     if not whose:
         return ""
-    return f"the results in {folder.path} are {whose}: this run replaces them (finished cells stay)"
+    then = "this run replaces them once a cell is finished (finished cells stay)"
+    return f"the results in {folder.path} are {whose}: {then}"
+
+
+def of_earlier_settings(folder: RunFolder) -> bool:
+    """Whether published results are older than the latest run's settings: it has finished no cell to replace them."""
+    run = folder.read()
+    return run is not None and not _published(folder.results) <= {cell["key"] for cell in run["plan"]}
+
+
+def _published(results: Path) -> set[str]:
+    """Keys of the cells that are in published results, from the attributes of the probes' nodes."""
+    heads: list[Any] = [read_json(path) or {} for path in results.glob("*/zarr.json")]
+    nodes = [head["attributes"] for head in heads if "probesets" in head.get("attributes", {})]
+    tables = [json.loads(node["cells"]) for node in nodes]
+    return {cell["key"] for table in tables for row in table.values() for cell in row.values()}
 
 
 def _few(changes: list[str]) -> str:

@@ -30,8 +30,8 @@ class Report:
         Cells computed this time.
     failures : list of (Cell, Failure)
         Cells that failed this time.
-    problems : list of str
-        Summaries and figures that failed, one line each.
+    problems : list of Failure
+        Summaries and figures that failed.
     tables : list of Table
         The summaries.
     figures : list of Path
@@ -47,7 +47,7 @@ class Report:
     decisions: list[Decision] = attrs.field(factory=list)
     finished: list[Cell] = attrs.field(factory=list)
     failures: list[tuple[Cell, Failure]] = attrs.field(factory=list)
-    problems: list[str] = attrs.field(factory=list)
+    problems: list[Failure] = attrs.field(factory=list)
     tables: list[Table] = attrs.field(factory=list)
     figures: list[Path] = attrs.field(factory=list)
     interrupted: bool = False
@@ -75,7 +75,8 @@ class RunFailed(GeoframeError):
     """Some cells, summaries or figures failed; everything else is published. `report` has the causes."""
 
     def __init__(self, report: Report) -> None:
-        causes = [f"{cell.label}: {failure.cause}" for cell, failure in report.failures] + report.problems
+        causes = [f"{cell.label}: {failure.cause}" for cell, failure in report.failures]
+        causes += [problem.cause for problem in report.problems]
         more = f" (and {len(causes) - 1} more)" if len(causes) > 1 else ""
         if report.failures:
             what, hint = f"{len(report.failures)} of {len(report.plan.unique())} cells failed", "run it again to retry"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from geoframe.files import write_json
 from geoframe.loading import FoundStudy
 from geoframe.plan import Cell, Plan
-from geoframe.provenance import git_commit, machine, versions
+from geoframe.provenance import machine, versions
 from geoframe.store import FORMAT, RunFolder
 
 
@@ -39,7 +38,7 @@ class RunLog:
             "provenance": {
                 "versions": versions(),
                 **machine(),
-                "git_commit": git_commit(found.folder or Path.cwd()),
+                "git_commit": found.commit,
             },
             "log": self._data["log"],
         }

@@ -144,6 +144,7 @@ class Runner:
         self._left: dict[str, float] = {}  # planned passes of each cell that are not done
         self._waiting: set[str] = set()  # cells that the progress counts and that haven't ended
         self._current = ""
+        self._commit = ""
 
     def prepare(self, found: FoundStudy) -> None:
         """Decide what is run, refuse what can't be, and write run.json."""
@@ -160,6 +161,7 @@ class Runner:
         if said := replaced(self.folder, found.reference, self.plan):
             self.progress.say(said)
         self.log.begin(found, self.plan, self.options.set)
+        self._commit = found.commit
         for decision in self.report.decisions:
             if decision.job.complete:
                 self.cells.pack(decision.job.cell.key)  # a run may have been killed before it did
@@ -259,7 +261,8 @@ class Runner:
                 count = sum(stop - start for start, stop in event.record.missing(event.job.done))
                 self._more(cell, (cell.passes(count) or 0.0) - self._left.get(cell.key, 0.0))
         elif isinstance(event, BlockDone):
-            self.cells.write(cell.key, event.start, event.dataset)
+            block = event.dataset.assign_attrs(git_commit=self._commit)  # an engine doesn't know the study's
+            self.cells.write(cell.key, event.start, block)
         elif isinstance(event, Finished):
             self.cells.pack(cell.key)
             self.cells.forgive(cell.key)

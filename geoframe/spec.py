@@ -10,6 +10,7 @@ import hashlib
 import inspect
 import json
 import re
+import sys
 from collections.abc import Mapping
 from enum import Enum
 from functools import cached_property
@@ -68,6 +69,12 @@ def type_name(cls: type) -> str:
     """Name of a type as it enters keys: stable for classes of a study file loaded by path."""
     module = cls.__module__
     return cls.__qualname__ if module.startswith("geoframe_file_") else f"{module}.{cls.__qualname__}"
+
+
+def _home(cls: type) -> str:
+    """Where a class is from, for messages: its module, or the file where that is a study file loaded by path."""
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    return Path(file).name if file and cls.__module__.startswith("geoframe_file_") else cls.__module__
 
 
 def canonical(value: Any, where: str = "value") -> Any:
@@ -228,8 +235,7 @@ class Spec(metaclass=_OneLine):
         cls = type(self)
         if not _own_fields_are_attrs(cls):
             raise BadInput(
-                f"{cls.__name__} ({cls.__module__}) is missing a decorator: "
-                "put @attrs.frozen(kw_only=True) above the class"
+                f"{cls.__name__} ({_home(cls)}) is missing a decorator: put @attrs.frozen(kw_only=True) above the class"
             )
 
     def evolve(self: S, **changes: Any) -> S:

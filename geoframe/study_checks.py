@@ -32,6 +32,7 @@ _NOUN = {
     "figures": "a Figure",
     "summaries": "a Summary",
 }
+_PLURAL = {"encoders": "encoders", "probesets": "probe sets", "probes": "probes", "summaries": "summaries"}
 _NODE_FIELDS = (  # what summaries and figures call their nodes: a name, or a tuple of names
     "probe",
     "different",
@@ -88,18 +89,15 @@ def check_texts(cls: Any, where: str) -> None:
 
 def check_distinct(fields: Fields, where: str) -> None:
     """Refuse equal labels within encoders, within probe sets, and among what becomes nodes of the results."""
-    groups = {
-        "encoders": fields["encoders"],
-        "probe sets": fields["probesets"],
-        "probes and summaries": (*fields["probes"], *fields["summaries"]),
-    }
-    for noun, items in groups.items():
-        seen: set[str] = set()
-        for label in (item.label for item in items):
+    for group in (("encoders",), ("probesets",), ("probes", "summaries")):
+        seen: dict[str, str] = {}
+        for field, item in ((name, item) for name in group for item in fields[name]):
+            label = item.label
             if label in seen:
-                raise BadInput(f"{where}: two {noun} are called {label!r}: give one of them another name=")
-            seen.add(label)
-    for label in (item.label for item in groups["probes and summaries"]):
+                two = f"two {_PLURAL[field]}" if seen[label] == field else "a probe and a summary"
+                raise BadInput(f"{where}: {two} are called {label!r}: give one of them another name=")
+            seen[label] = field
+    for label in (item.label for field in ("probes", "summaries") for item in fields[field]):
         if label == RESERVED:
             raise BadInput(
                 f"{where}: the results' node {RESERVED!r} holds what is known of trainings: give the probe or summary "

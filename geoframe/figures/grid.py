@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 CELL = (1.9, 1.35)  # inches
 GAP = (0.3, 0.16)
+PANEL = (2.2, 1.85)  # inches, of a cell with its name above it
+LONGEST = 6  # cells in a single row or column; more are wrapped
+ACROSS = 6  # cells side by side, at most, where they are wrapped
 CHARACTERS = {"encoder": 18, "probeset": 24}  # of a name that a cell's side holds
 NAMES = {"trained": "fig3_trained", "random": "fig4_random", None: "profiles_grid"}
 
@@ -24,6 +28,8 @@ NAMES = {"trained": "fig3_trained", "random": "fig4_random", None: "profiles_gri
 @attrs.frozen(kw_only=True)
 class RatioGrid(Figure):
     """Grid of profiles: encoders down, probe sets across, a line an image, axes shared.
+
+    A grid of one row or one column that would be long is wrapped: each cell has its name above it.
 
     Attributes
     ----------
@@ -55,10 +61,10 @@ class RatioGrid(Figure):
         from geoframe.figures import style
 
         ratio, eta = positive(ds["ratio"].values), ds["scale"].values
-        encoders, probesets = (
-            [style.wrap(n, CHARACTERS[d]) for n in select.names(ds, d)] for d in ("encoder", "probeset")
-        )
-        figure, axes = canvas(encoders, probesets, self.note)
+        names = select.names(ds, "encoder"), select.names(ds, "probeset")
+        shortest, longest = sorted(map(len, names))
+        layout = wrapped if shortest == 1 and longest > LONGEST else canvas
+        figure, axes = layout(*names, self.note)
         limits = (scale_limits(eta), style.log_limits(ratio))
         drawn = select.drawn(ds).transpose("encoder", "probeset").values
         for i, random in enumerate(select.is_random(ds)):
@@ -68,7 +74,6 @@ class RatioGrid(Figure):
                     continue
                 style.log_axes(ax, *limits, most=(5, 5))
                 draw_cell(ax, eta, ratio[i, j], style.RANDOM if random else style.TRAINED)
-                ax.tick_params(labelbottom=i == len(encoders) - 1, labelleft=j == 0)
         return figure
 
 
@@ -78,6 +83,8 @@ def canvas(rows: list[str], columns: list[str], note: str) -> tuple[matplotlib.f
 
     from geoframe.figures import style
 
+    rows = [style.wrap(name, CHARACTERS["encoder"]) for name in rows]
+    columns = [style.wrap(name, CHARACTERS["probeset"]) for name in columns]
     lines = [max(name.count("\n") + 1 for name in names) for names in (rows, columns)]
     left, right, top, bottom = 0.75 + 0.15 * lines[0], 0.15, 0.1 + 0.16 * lines[1], 0.55
     width = max(4.2, left + right + len(columns) * CELL[0] + (len(columns) - 1) * GAP[0])
@@ -98,11 +105,29 @@ def canvas(rows: list[str], columns: list[str], note: str) -> tuple[matplotlib.f
         },
     )
     name_cells(figure, axes, rows, columns)
+    for (i, j), ax in np.ndenumerate(axes):
+        ax.tick_params(labelbottom=i == len(rows) - 1, labelleft=j == 0)
     middle = (left + width - right) / 2 / width
     figure.text(middle, (extra + 0.08) / height, style.ETA_LABEL, ha="center", va="bottom")
     centre = (bottom + extra + height - top) / 2 / height
     figure.text((left - 0.48) / width, centre, style.RATIO_LABEL, rotation=90, ha="center", va="center")
     return figure, axes
+
+
+def wrapped(rows: list[str], columns: list[str], note: str) -> tuple[matplotlib.figure.Figure, Any]:
+    """Lay out a grid of one row or one column as a block; the axes are those of the grid, (row, column)."""
+    from geoframe.figures import style
+
+    names, common = (rows, columns[0]) if len(columns) == 1 else (columns, rows[0])
+    across = min(ACROSS, math.ceil(len(names) / math.isqrt(len(names))))
+    figure, axes = style.panels(len(names), across, PANEL, note)
+    figure.suptitle(style.wrap(common, 60), fontsize=10)
+    for place, (ax, name) in enumerate(zip(axes, names, strict=False)):  # the last row may have axes left
+        lowest, leftmost = place + across >= len(names), place % across == 0
+        ax.set_title(style.wrap(name, CHARACTERS["probeset"]), pad=3)
+        ax.set(xlabel=style.ETA_SHORT if lowest else "", ylabel=style.RATIO_LABEL if leftmost else "")
+        ax.tick_params(labelbottom=lowest, labelleft=leftmost)
+    return figure, np.array(axes[: len(names)]).reshape(len(rows), len(columns))
 
 
 def name_cells(figure: matplotlib.figure.Figure, axes: Any, rows: list[str], columns: list[str]) -> None:

@@ -44,6 +44,13 @@ def _check_directions(_probe: Any, field: Any, value: int) -> None:
         raise ValueError(f"{field.name} must be an even number, 4 or more (each comes with its negative), not {value}")
 
 
+def _check_target(_probe: Any, field: Any, value: float) -> None:
+    if not 0 < value < 1:
+        raise ValueError(
+            f"{field.name} must be above 0 and below 1, a relative standard error: 5 % is 0.05, not {value:g}"
+        )
+
+
 _WIDENED = Output(
     ("scale",), long_name="standard error of the response ratio, widened so that ±1.96 of it is a 95 % interval"
 )
@@ -117,7 +124,7 @@ class RatioProbe(Probe):
     estimator: Literal["paper", "adaptive"] = attrs.field(
         default="paper", validator=attrs.validators.in_(("paper", "adaptive"))
     )
-    target_se: float = attrs.field(default=0.02, converter=float, validator=attrs.validators.gt(0))
+    target_se: float = attrs.field(default=0.02, converter=float, validator=_check_target)
     precision: Literal["float32", "ladder"] = attrs.field(
         default="float32", validator=attrs.validators.in_(("float32", "ladder"))
     )

@@ -63,6 +63,7 @@ def _are_whole(value: Any) -> bool:
 
 COUNT = at_least_one
 SHARE = should_be("a number, 0 or more", lambda value: _is_finite(value) and value >= 0)
+PIXELS = should_be("0 to 1, in raw [0, 1] pixels: 8/255 is 0.0314", lambda value: _is_finite(value) and 0 <= value <= 1)
 RATE = should_be("a number above 0", lambda value: _is_finite(value) and value > 0)
 SEED = should_be("a whole number of at most 64 bits", lambda value: _is_whole(value) and -(2**63) <= value < 2**63)
 EPOCHS = should_be("numbers of epochs, such as (1, 10)", _are_whole)

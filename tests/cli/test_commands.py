@@ -74,6 +74,7 @@ def test_run_status_and_a_second_run(here):
     assert "results  runs/small-paper/results.zarr" in result.output
     assert "\x1b" not in result.output
     status = call("status", "runs/small-paper")
+    assert "small: What it shows; preset paper; " in status.output
     assert "2 of 2 cells are finished; results in" in status.output
     again = call("run", "study.py", "--explain")
     assert "skip    a × dots × norm: finished before" in again.output
@@ -188,6 +189,22 @@ class Drawn(_Small):
     assert call("plot", "out").exit_code == 2
 
 
+def test_results_that_a_failed_run_left_are_said_to_be_of_earlier_settings(here):
+    summary = SUMMARY.format(node="norm", table="['x'], [['1']]")
+    drawn = STUDY.replace("class Small", "class _Small") + summary + "    figures = (gf.TubeRadii(probe='norm'),)\n"
+    (here / "study.py").write_text(drawn)
+    run = ("run", "study.py", "--out", "out", "--device", "cpu", "--set", "encoders=a")
+    call(*run)
+    assert "1 of 1 cells are finished; results in out/results.zarr" in call("status", "out").output
+    assert "earlier settings" not in call("plot", "out").output
+    (here / "study.py").write_text(drawn.replace("TinyEncoder(name", "BrokenEncoder(name"))
+    failed = call(*run)
+    assert "this run replaces them once a cell is finished" in failed.stdout
+    status = call("status", "out").output
+    assert "0 of 1 cells are finished; the results in out/results.zarr are of earlier settings" in status
+    assert "the results in out are of earlier settings than the last run's" in call("plot", "out").output
+
+
 def test_a_failing_figure_is_a_line_and_exit_code_1(here):
     figure = """
 import attrs
@@ -203,10 +220,71 @@ class Drawn(_Small):
     (here / "study.py").write_text(STUDY.replace("class Small", "class _Small") + figure)
     result = call("run", "study.py", "--out", "out", "--device", "cpu")
     assert result.exit_code == 1
-    assert result.stderr == "geoframe: figure bad: ZeroDivisionError: division by zero\n"
+    assert result.stderr == "geoframe: figure bad: study.py:18: ZeroDivisionError: division by zero\n"
     assert "all of 2 cells are finished, but a summary or figure failed: correct" in result.stdout
     assert "which measures nothing again" in result.stdout
     assert call("plot", "out").exit_code == 1
+    assert "return 1 / 0" in call("plot", "out", "--traceback").stderr
+
+
+SUMMARY = """
+import attrs
+
+@attrs.frozen(kw_only=True)
+class S(gf.Summary):
+    def compute(self, tree):
+        return tree["{node}"].to_dataset()[["norm"]].max()
+
+    def rows(self, ds):
+        return {table}
+
+class Told(_Small):
+    summaries = (S(),)
+"""
+
+
+def run_summary(here, table, *options, node="norm"):
+    text = STUDY.replace("class Small", "class _Small") + SUMMARY.format(node=node, table=table)
+    (here / "study.py").write_text(text)
+    return call("run", "study.py", "--out", "out", "--device", "cpu", *options)
+
+
+def test_numbers_in_a_summarys_table_are_written_as_text(here):
+    result = run_summary(here, "['x', 'y', 'z'], [[ds['norm'].item() * 0 + 0.25, ds['norm'].values[()] > 0, 'text']]")
+    assert result.exit_code == 0, result.output
+    assert ["0.25", "True", "text"] in [line.split() for line in result.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("['x', 'y'], [['1', '2'], ['3']]", "row 2 of its table has length 1, but the headers have 2"),
+        ("['x'], [['1', '2']]", "row 1 of its table has length 2, but the headers have 1"),
+        ("['x'], [[None]]", "its table holds None, a NoneType: give text or a number"),
+        ("['x'], [[ds]]", "a Dataset: give text or a number"),
+    ],
+)
+def test_a_table_that_can_not_be_shown_is_a_line_and_costs_nothing_else(here, table, message):
+    result = run_summary(here, table)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("geoframe: summary s: ")
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert "results  out/results.zarr" in result.stdout
+
+
+def test_a_summary_that_computes_no_dataset_is_a_line(here):
+    result = run_summary(here, "['x'], [['1']]\n    compute = lambda self, tree: 3.0")
+    assert result.stderr == "geoframe: summary s: compute returned a float, not a Dataset\n"
+    assert "results  out/results.zarr" in result.stdout
+
+
+def test_an_error_in_a_summary_has_its_place_and_on_request_its_traceback(here):
+    result = run_summary(here, "[], []", node="nrom")
+    line = "geoframe: summary s: study.py:18: KeyError: 'Could not find node at nrom'; the nodes are norm\n"
+    assert result.stderr == line
+    again = run_summary(here, "[], []", "--traceback", node="nrom")
+    assert again.stderr.startswith(line + "Traceback")
 
 
 MISSING = """
@@ -370,7 +448,9 @@ def said(result):
 def test_a_run_with_other_settings_says_what_it_replaces(here):
     run = ("run", "study.py", "--device", "cpu", "--set", "encoders=a")
     more = (*run, "--set", "probes.norm.repeats=2")
-    line = "the results in runs/small-paper are {}: this run replaces them (finished cells stay)"
+    line = (
+        "the results in runs/small-paper are {}: this run replaces them once a cell is finished (finished cells stay)"
+    )
     assert said(call(*run)) == said(call(*run)) == []
     assert said(call(*more, "--dry-run")) == [line.format("with encoders: 2 (a, b) → 1 (a)")]
     assert said(call(*more)) == [line.format("with encoders: 2 (a, b) → 1 (a)")]

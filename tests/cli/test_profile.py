@@ -159,7 +159,7 @@ def test_features_can_be_the_output(here):
 
 def test_a_named_model_at_random(here):
     pytest.importorskip("skimage", reason="the photographs come with scikit-image")
-    options = ("--input-shape", "3x32x32", "-n", "1", "--scales", "cifar", "--target-se", "9", "--device", "cpu")
+    options = ("--input-shape", "3x32x32", "-n", "1", "--scales", "cifar", "--target-se", "0.9", "--device", "cpu")
     result = profile("resnet10t", "--random", *options)
     assert result.exit_code == 0, result.stderr
     assert "model    resnet10t-random: timm's, random\n" in result.output
@@ -201,6 +201,7 @@ BAD = [
     (["net.py:build", "photos", "--input-shape", "3x8x8"], "encoder 'build' fails on images of shape (3, 8, 8)"),
     (["net.py:build", "photos", *SHAPE, "--mean", "half"], "--mean 'half': give a number"),
     (["net.py:build", "photos", *SHAPE, "--mean", "1,2"], "--mean has 2 numbers, and images have 1 channel:"),
+    (["net.py:build", "photos", *SHAPE, "--target-se", "5"], "a relative standard error: 5 % is 0.05"),
     (["net.py:build", "photos", *SHAPE, "--memory", "lots"], "--memory 'lots': give a size"),
     (["net.py:build", "photos", *SHAPE, "--device", "abacus"], "device 'abacus' can't be used here"),
     (["net.py:build", "photos", *SHAPE, "--random"], "random copies are of named models"),

