@@ -11,9 +11,11 @@ import numpy as np
 
 from geoframe.statistics.bands import BANDS, DESTINATIONS, PUBLISHED_COVERAGE, PUBLISHED_FLOWS, Banded, banded
 from geoframe.statistics.compare import ALPHA, FEWEST, mean_interval
+from geoframe.summaries.chance import CHANCE_RULE, at_chance, judged
 from geoframe.summaries.claim_table import AGREES, DISAGREES, Claim, Claims, by_interval, tables_by_subject, unclear
 from geoframe.summaries.long_tail import share
 from geoframe.summaries.tables import by_sign
+from geoframe.summary import stored_node
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -30,6 +32,7 @@ class LongTailClaims(Claims):
     Fewer than ten such images are inconclusive. The low band errs more where Fisher's exact test says so; the high band
     is predicted more often than it occurs by McNemar's exact test; coverage is as high as published where the
     combination with the least (of at least ten images) is above the published least one, by its bootstrap interval.
+    All are inconclusive of a network at chance (`at_chance`).
 
     Attributes
     ----------
@@ -49,12 +52,18 @@ class LongTailClaims(Claims):
             "the interval (Wilson) of the share is above one half; the row below it is our control, above what errors "
             f"spread evenly over the other classes give; fewer than {FEWEST} errors: inconclusive. Errors: Fisher's, "
             f"predictions: McNemar's exact test, p < {ALPHA}. Coverage ({low:g}–{high:g} % published): the combination "
-            f"of bands with the least, of those with at least {FEWEST} images, is above {low:g} by its interval"
+            f"of bands with the least, of those with at least {FEWEST} images, is above {low:g} by its interval. "
+            f"Inconclusive where the network is {CHANCE_RULE}"
         )
 
     def claims(self, tree: xr.DataTree) -> list[Claim]:
         """Return the claims of each classifier and probe set."""
-        return [claim for one in banded(tree, self.probe) for claim in _claims(one)]
+        rays = stored_node(tree, self.probe)
+        found: list[Claim] = []
+        for one in banded(tree, self.probe):
+            lost = one.encoder in at_chance(rays, one.probeset)
+            found += [judged(claim, lost) for claim in _claims(one)]
+        return found
 
     def tables(self, ds: xr.Dataset) -> list[tuple[str, list[str], list[list[str]]]]:
         """Return a table for each classifier and probe set."""

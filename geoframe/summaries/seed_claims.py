@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import TYPE_CHECKING
 
 import attrs
 import numpy as np
 
 from geoframe.statistics.compare import ALPHA, binomial_interval, mann_whitney, mean_interval
+from geoframe.summaries.chance import CHANCE_RULE, at_chance, judged
 from geoframe.summaries.claim_table import (
     AGREES,
     DISAGREES,
@@ -48,7 +49,8 @@ class SeedClaims(Claims):
     it has fallen so. The runs together agree where all but at most one do, and disagree where fewer than half do. A
     coefficient of variation agrees up to 1.8 %, and disagrees where its interval lies above. Untrained coverage varies
     more where the interval of the ratio of standard deviations lies above 1. Optimisers matter mildly where the largest
-    difference between two is at most 5 points, and more where its interval lies above.
+    difference between two is at most 5 points, and more where its interval lies above. A run at chance (`at_chance`)
+    is inconclusive, and so is what is said of its network.
 
     Attributes
     ----------
@@ -74,7 +76,8 @@ class SeedClaims(Claims):
             f"than half do. CV: interval by χ²; agrees up to {VARIATION:g} %, disagrees: interval above. Standard "
             "deviations (SD) over seeds: ratio, interval by F; agrees: above 1. Optimisers: largest difference "
             f"between two; agrees up to {MILD:g} pp (ours: the text has no number), disagrees: interval above. Else "
-            "inconclusive. Intervals over seeds take coverage to be normally distributed."
+            "inconclusive, and so where a run is at chance. Intervals over seeds take coverage to be normally "
+            f"distributed; {CHANCE_RULE}"
         )
 
     def claims(self, tree: xr.DataTree) -> Sequence[Claim]:
@@ -86,13 +89,19 @@ class SeedClaims(Claims):
         for name in map(str, node["probeset"].values):
             several = f" on {name}" if node.sizes["probeset"] > 1 else ""
             found = [one for one in covered_runs(node, node["coverage"].sel(probeset=name)) if one.run.trained]
-            tested = [_raised(one, several) for one in found]
+            guessing = at_chance(node, name)
+            tested = [_judged(_raised(one, several), [one], guessing) for one in found]
             single += tested
             compared = [claim for claim in tested if claim.n]
             together += [_together(compared, several)] if compared else []
             for network, members in by_network(found).items():
-                networks += _of_network(network + several, members)
+                networks += _of_network(network + several, members, guessing)
         return [*together, *networks, *single]
+
+
+def _judged(claim: Claim, found: Sequence[CoveredRun], guessing: Set[str]) -> Claim:
+    """Return a claim on runs of which some may be at chance."""
+    return judged(claim, any(one.run.name in guessing for one in found))
 
 
 def _raised(one: CoveredRun, several: str) -> Claim:
@@ -138,13 +147,13 @@ def _together(tested: Sequence[Claim], several: str) -> Claim:
     )
 
 
-def _of_network(subject: str, found: Sequence[CoveredRun]) -> Iterator[Claim]:
+def _of_network(subject: str, found: Sequence[CoveredRun], guessing: Set[str]) -> Iterator[Claim]:
     """What runs of one network share."""
     seeds, optimisers = over_seeds(found), over_optimisers(found)
-    yield _variation(subject, "trained: CV over seeds", seeds)
-    yield _variation(subject, "trained: CV over all runs", found)
-    yield _untrained(subject, seeds)
-    yield _optimisers(subject, optimisers)
+    yield _judged(_variation(subject, "trained: CV over seeds", seeds), seeds, guessing)
+    yield _judged(_variation(subject, "trained: CV over all runs", found), found, guessing)
+    yield _judged(_untrained(subject, seeds), seeds, guessing)
+    yield _judged(_optimisers(subject, optimisers), optimisers, guessing)
 
 
 def _finals(found: Sequence[CoveredRun]) -> list[float]:
