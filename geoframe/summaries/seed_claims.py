@@ -46,11 +46,11 @@ class SeedClaims(Claims):
     """Is coverage after training raised, and the same whatever the seed and, nearly, the optimiser?
 
     Rules (ours). A run agrees where Mann–Whitney's p over images is below 0.05 and coverage has risen, disagrees where
-    it has fallen so. The runs together agree where all but at most one do, and disagree where fewer than half do. A
-    coefficient of variation agrees up to 1.8 %, and disagrees where its interval lies above. Untrained coverage varies
-    more where the interval of the ratio of standard deviations lies above 1. Optimisers matter mildly where the largest
-    difference between two is at most 5 points, and more where its interval lies above. A run at chance (`at_chance`)
-    is inconclusive, and so is what is said of its network.
+    it has fallen so. The runs together agree where all but at most one do, and disagree where fewer than half could,
+    inconclusive ones included. A coefficient of variation agrees up to 1.8 %, and disagrees where its interval lies
+    above. Untrained coverage varies more where the interval of the ratio of standard deviations lies above 1.
+    Optimisers matter mildly where the largest difference between two is at most 5 points, and more where its interval
+    lies above. A run at chance (`at_chance`) is inconclusive, and so is what is said of its network.
 
     Attributes
     ----------
@@ -72,12 +72,12 @@ class SeedClaims(Claims):
             "Published: Neural Expansion, F.2, MNIST, 5 seeds and 3 optimisers of two networks: 16 models, of which "
             "SGD with the first seed may be two; here it is one run in both groups. A run: percentage points (pp) of "
             "mean coverage, bootstrap over n images; p: Mann–Whitney U, untrained against last epoch; agrees: risen "
-            f"with p < {ALPHA}. All runs: share, Wilson's interval; agrees: all but at most one do, disagrees: fewer "
-            f"than half do. CV: interval by χ²; agrees up to {VARIATION:g} %, disagrees: interval above. Standard "
-            "deviations (SD) over seeds: ratio, interval by F; agrees: above 1. Optimisers: largest difference "
-            f"between two; agrees up to {MILD:g} pp (ours: the text has no number), disagrees: interval above. Else "
-            "inconclusive, and so where a run is at chance. Intervals over seeds take coverage to be normally "
-            f"distributed; {CHANCE_RULE}"
+            f"with p < {ALPHA}. All runs: share of those that aren't inconclusive, Wilson's interval; agrees: all but "
+            "at most one do, disagrees: fewer than half could. CV: interval by χ²; agrees up to "
+            f"{VARIATION:g} %, disagrees: interval above. Standard deviations (SD) over seeds: ratio, interval by F; "
+            f"agrees: above 1. Optimisers: largest difference between two; agrees up to {MILD:g} pp (ours: the text "
+            "has no number), disagrees: interval above. Else inconclusive, and so where a run is at chance. Intervals "
+            f"over seeds take coverage to be normally distributed; {CHANCE_RULE}"
         )
 
     def claims(self, tree: xr.DataTree) -> Sequence[Claim]:
@@ -124,27 +124,34 @@ def _raised(one: CoveredRun, several: str) -> Claim:
 
 
 def _together(tested: Sequence[Claim], several: str) -> Claim:
-    """How many runs agree."""
+    """How many runs agree; one that is inconclusive counts for neither side."""
     import xarray as xr
 
-    yes = np.array([claim.verdict == AGREES for claim in tested])
-    share = binomial_interval(xr.DataArray(yes, dims="run"), "run")
-    verdict = AGREES if len(yes) - yes.sum() <= 1 else INCONCLUSIVE
-    if len(yes) < FEWEST:
-        verdict = unclear(f"{len(yes)} runs")
-    elif yes.sum() * 2 < len(yes):
-        verdict = DISAGREES
+    risen, fallen = (sum(claim.verdict == one for claim in tested) for one in (AGREES, DISAGREES))
+    decided = risen + fallen
+    share = binomial_interval(xr.DataArray(np.arange(decided) < risen, dims="run"), "run")
     return Claim(
         subject=f"all runs{several}",
-        claim=f"risen in {yes.sum()} of {len(yes)} runs",
+        claim=f"risen in {risen} of {decided} runs",
         published="15 of 16",
         value=100 * float(share["share"]),
         low=100 * float(share["low"]),
         high=100 * float(share["high"]),
-        n=len(yes),
+        n=decided,
         units="%",
-        verdict=verdict,
+        verdict=of_all(risen, fallen, len(tested)),
     )
+
+
+def of_all(risen: int, fallen: int, runs: int) -> str:
+    """Verdict on "all runs rise", whatever those would come to that neither rose nor fell."""
+    if runs < FEWEST:
+        return unclear(f"{runs} runs")
+    if runs - risen <= 1:
+        return AGREES
+    if fallen * 2 > runs:
+        return DISAGREES
+    return unclear(f"{runs - risen - fallen} open") if risen + fallen < runs else INCONCLUSIVE
 
 
 def _of_network(subject: str, found: Sequence[CoveredRun], guessing: Set[str]) -> Iterator[Claim]:
