@@ -12,7 +12,7 @@ ACCURACY = {"control": 0.87, "expand": 0.89, "restrict": 0.75}  # about as publi
 COVERAGE = {"control": 0.7, "expand": 0.8, "restrict": 0.5}
 GI = {"control": 1.0, "expand": 1.2, "restrict": 0.8}
 NOISE = (-0.004, 0.0, 0.004)  # of the seeds
-GROWTH = {1: 0.5, 2: 1.0}  # of everything, by epoch
+GROWTH = {1: 0.5, 2: 0.75, 3: 1.0}  # of everything, by epoch
 
 
 def _texts(values: Sequence[str]) -> tuple[str, np.ndarray]:

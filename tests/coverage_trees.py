@@ -20,11 +20,13 @@ def _node(levels: list[float], spread: float, images: int, seed: int) -> xr.Data
         column = DATASET[i] == "FashionMNIST"
         coverage[i, int(column)] = np.clip(level + spread * rng.normal(size=images), 0, 1)
         correct[i, int(column)] = rng.uniform(size=images) < 0.8
+    label = np.arange(2 * images).reshape(2, images) % 10
     dims = ("encoder", "probeset", "image")
     return xr.Dataset(
         {
             "coverage": (dims, coverage),
             "correct": (dims, correct),
+            "predicted": (dims, np.where(correct, label, (label + 1) % 10)),
             "elsewhere": (dims, np.where(np.isnan(coverage), np.nan, 0.1)),
             "reentry": (dims, np.where(np.isnan(coverage), np.nan, 0.01)),
         },
@@ -35,7 +37,7 @@ def _node(levels: list[float], spread: float, images: int, seed: int) -> xr.Data
             "training": ("encoder", np.array(TRAINING, dtype=object)),
             "dataset": ("encoder", np.array(DATASET, dtype=object)),
             "seed": ("encoder", [0, 0, 0, 0]),
-            "label": (("probeset", "image"), np.arange(2 * images).reshape(2, images) % 10),
+            "label": (("probeset", "image"), label),
             "image": np.arange(images),
         },
     )

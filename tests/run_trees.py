@@ -97,7 +97,10 @@ def seeds_tree(
     images: int = 20,
     epochs: Sequence[int] = (0, 1, 5),
 ) -> xr.DataTree:
-    """Coverage before and after training of four seeds with SGD, and of Adam and RMSprop with the first seed."""
+    """Coverage before and after training of four seeds with SGD, and of Adam and RMSprop with the first seed.
+
+    Every fifth image is misclassified.
+    """
     trainings = SEEDS | OPTIMISERS
     rng = np.random.default_rng(0)
     levels = np.array([[low, *[high] * (len(epochs) - 1)] for low, high in zip(untrained, trained, strict=True)])
@@ -107,8 +110,11 @@ def seeds_tree(
         **encoder_coords(trainings, epochs),
         "probeset": np.array(["digits"], dtype=object),
         "image": np.arange(images),
+        "label": (("probeset", "image"), np.arange(images)[None] % 10),
     }
-    ds = xr.Dataset({"coverage": (("encoder", "probeset", "image"), coverage)}, coords)
+    dims, correct = ("encoder", "probeset", "image"), np.broadcast_to(np.arange(images) % 5 > 0, coverage.shape)
+    predicted = (np.arange(images) + ~correct) % 10
+    ds = xr.Dataset({"coverage": (dims, coverage), "correct": (dims, correct), "predicted": (dims, predicted)}, coords)
     node = ds.assign_attrs(encoders=recipes(trainings, epochs))
     scores = {"test_accuracy": ("encoder", np.linspace(0.1, 0.9, levels.size))}
     return xr.DataTree.from_dict({"coverage": node, "training": xr.Dataset(scores, {"encoder": coords["encoder"]})})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from geoframe.statistics.compare import ALPHA
+from geoframe.statistics.compare import ALPHA, FEWEST
 from geoframe.summaries.alignment import OTHER, TOP, Energies, judged
 from geoframe.summaries.attacks import NODES, OUTCOMES, AttackSummary, as_names, attack_name, cells, published
 from geoframe.summaries.claim_table import NOT_GIVEN, Claim, Claims, by_range, unclear
@@ -24,10 +24,10 @@ class AttackClaims(Claims):
     Rules (ours). A published range: agrees where our mean lies in it, disagrees where our 95 % interval doesn't touch
     it, else inconclusive, and so below ten images, which have no interval; only on the paper's network and data. An
     order: agrees where p < 0.05 with the published sign, disagrees where p < 0.05 with the other, else inconclusive;
-    Mann–Whitney U over images for misclassified against correctly classified ones (on the paper's network; also on the
-    JPEG copy of CIFAR-10), Wilcoxon's signed ranks over images for gradient or attack against image differences (any
-    data). The paper gives no figure for the other lines: they stand for comparison. "gradient − random" is against Jᵀz
-    for isotropic z, which is what J alone does to any gradient.
+    Mann–Whitney U over images for misclassified against correctly classified ones (ten of either at least; on the
+    paper's network, also on the JPEG copy of CIFAR-10), Wilcoxon's signed ranks over images for gradient or attack
+    against image differences (any data). The paper gives no figure for the other lines: they stand for comparison.
+    "gradient − random" is against Jᵀz for isotropic z, which is what J alone does to any gradient.
 
     Attributes
     ----------
@@ -53,8 +53,9 @@ class AttackClaims(Claims):
             "isotropic (ours). Published: Neural Expansion, I.3, fig. 10 and §3.4. Ranges: agrees if ours lies inside, "
             "disagrees if our 95 % interval (bootstrap over images) doesn't touch it, on the paper's network and data "
             f"only, and from ten images on. Orders (> 0, < 0): by p < {ALPHA} with that sign or the other; "
-            'Mann–Whitney U, for energies Wilcoxon. "data": the paper says nothing of this network or data; "copy": '
-            'CIFAR-10 as JPEG; "ours": the paper has no figure'
+            f"Mann–Whitney U, {FEWEST} images of either at least, for energies Wilcoxon. "
+            '"data": the paper says nothing of this network or data; "copy": CIFAR-10 as JPEG; "ours": the paper has '
+            "no figure"
         )
 
     def claims(self, tree: xr.DataTree) -> Sequence[Claim]:
@@ -93,9 +94,11 @@ def _order(cell: xr.Dataset) -> Claim:
     known, _ = published(cell)
     difference, p = float(cell["difference"]), float(cell["p"])
     said, verdict = NOT_GIVEN, OTHER
+    few = int(cell["covered_images"].min()) < FEWEST
     if known is not None and known.wrong is not None:
         sign = 1 if known.wrong[0] > known.correct[1] else -1
         said, verdict = "> 0" if sign > 0 else "< 0", by_sign(p, sign * difference)
+        verdict = unclear(f"n < {FEWEST}") if few else verdict
     return Claim(
         subject=str(cell["encoder"].item()),
         claim=f"{attack_name(cell)}: wrong − correct",

@@ -8,6 +8,7 @@ import numpy as np
 
 from geoframe.statistics.compare import mann_whitney
 from geoframe.statistics.pairing import Network, networks
+from geoframe.summaries.chance import AT_CHANCE
 from geoframe.summaries.tables import by_sign
 
 if TYPE_CHECKING:
@@ -44,11 +45,13 @@ TESTS = {
 
 def verdict(cell: xr.Dataset) -> str:
     """One contrast by the rule of `CoverageTests`."""
-    untrained = any(not trained for _, trained in CONTRASTS[str(cell["contrast"].item())])
-    if untrained and str(cell["problem"].item()):
+    trained = [trained for _, trained in CONTRASTS[str(cell["contrast"].item())]]
+    if not all(trained) and str(cell["problem"].item()):
         return str(cell["problem"].item())
     if not np.isfinite(float(cell["p"])):
         return "not measured"
+    if any(trained) and bool(cell["at_chance"]):
+        return AT_CHANCE
     return by_sign(float(cell["p"]), float(cell["difference"]))
 
 

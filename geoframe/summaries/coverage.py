@@ -10,6 +10,7 @@ import numpy as np
 from geoframe.errors import BadInput
 from geoframe.spec import count
 from geoframe.statistics.compare import ALPHA, LEVEL, mean_interval
+from geoframe.summaries.chance import CHANCE_RULE, at_chance
 from geoframe.summaries.contrasts import (
     CONTRASTS,
     NETWORKS,
@@ -158,7 +159,8 @@ class CoverageTests(Summary):
     p = 3.9e-12 and 0.02, "a mild same-class pixel bias"); on Fashion-MNIST it isn't significant there (p = 0.19).
 
     A network is compared with its own random copy, known from the encoders' identities (`networks`). Where there is
-    none, or older results don't tell which it is, what needs one isn't compared, and the verdict says so.
+    none, or older results don't tell which it is, what needs one isn't compared, and the verdict says so. Where a
+    trained network is at chance (`at_chance`), what compares it is inconclusive.
 
     Attributes
     ----------
@@ -180,7 +182,7 @@ class CoverageTests(Summary):
             "initial: the network's random copy; mean coverage in %, Mann–Whitney U over n test images, two-sided. "
             f"Published: Neural Expansion, F.1, ranges over three networks ({NETWORKS}); its three p-values in that "
             "order, the last one not significant. On other data, such as 8×8 digits, only the sign is compared. "
-            f"{RULE}"
+            f"{RULE}, and so where the trained network is {CHANCE_RULE}"
         )
 
     def compute(self, tree: xr.DataTree) -> xr.Dataset:
@@ -196,6 +198,9 @@ class CoverageTests(Summary):
         labels = np.array([label for _, label in found], dtype=object)
         names = ("encoder", "probeset", "control", "problem")
         ds = ds.assign_coords({name: ("pair", labels[:, i]) for i, name in enumerate(names)})
+        rays = stored_node(tree, self.probe)
+        lost = [encoder in at_chance(rays, probeset) for encoder, probeset, *_ in labels]
+        ds = ds.assign_coords(at_chance=("pair", np.array(lost)))
         return described(ds, TESTS).assign_attrs(alpha=ALPHA)
 
     def rows(self, ds: xr.Dataset) -> tuple[list[str], list[list[str]]]:

@@ -11,6 +11,7 @@ from geoframe.errors import BadInput
 from geoframe.statistics.bands import COUNTS, TRAINING
 from geoframe.statistics.compare import ALPHA, mann_whitney, mean_interval
 from geoframe.statistics.pairing import initial
+from geoframe.summaries.chance import CHANCE_RULE, at_chance, judged
 from geoframe.summaries.claim_table import (
     AGREES,
     DISAGREES,
@@ -90,7 +91,7 @@ class OodClaims(Claims):
     Rules (ours). About 10 %: agrees where the 95 % interval of the mean lies within 5 to 20 %, disagrees where it lies
     outside. Own data: above 89 %, the least that F.1 finds (I.4 gives none). Both are compared for MNIST classifiers
     on CIFAR-10 only. Nontrivial: above 1.2 %, the most that F.1 finds of rays to other classes. Below that of its own
-    data: Mann–Whitney U over images.
+    data: Mann–Whitney U over images. All are inconclusive where the network is at chance on its own data (`at_chance`).
 
     The last row is another reading of I.4's figure (ours), since A.4 defines coverage by rays of the predicted class:
     the share of rays from training images of every class, each holding the class of its start. Of ten equal classes it
@@ -116,7 +117,8 @@ class OodClaims(Claims):
             f"most; own data: above {100 * INSIDE[0]:g} %; below own data: Mann–Whitney U, p < {ALPHA}. On other data "
             "the paper's figures are not compared, and small networks on 8×8 digits cover nearly every ray. Rays of "
             "every class: from all training images, each holding the class of its start, so that only those of the "
-            "class predicted can be covered: our other reading of I.4's figure, a tenth of coverage by construction"
+            "class predicted can be covered: our other reading of I.4's figure, a tenth of coverage by construction. "
+            f"Inconclusive where the network is, on its own data, {CHANCE_RULE}"
         )
 
     def claims(self, tree: xr.DataTree) -> list[Claim]:
@@ -128,6 +130,7 @@ class OodClaims(Claims):
         for encoder in (name for name, is_random in random.items() if not is_random):
             inside, outside = measured_sets(coverage, encoder)
             own = _of(coverage, encoder, inside[0]) if inside else None
+            lost = bool(inside) and encoder in at_chance(stored_node(tree, self.probe), inside[0])
             for name in outside:
                 published = (data["encoder"][encoder], data["probeset"][name]) == DATA
                 elsewhere = _of(coverage, encoder, name)
@@ -135,7 +138,7 @@ class OodClaims(Claims):
                     *_claims(elsewhere, own, "" if published else unclear("other data")),
                     *_of_every_class(elsewhere, pool_share(tree, self.probe, encoder, name)),
                 ]
-                found += [attrs.evolve(claim, subject=f"{encoder} on {name}") for claim in claims]
+                found += [judged(attrs.evolve(claim, subject=f"{encoder} on {name}"), lost) for claim in claims]
         return found
 
     def tables(self, ds: xr.Dataset) -> list[tuple[str, list[str], list[list[str]]]]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import attrs
 import numpy as np
 
-from geoframe.statistics.compare import mann_whitney, mean_interval
+from geoframe.statistics.compare import FEWEST, mann_whitney, mean_interval
 from geoframe.statistics.pairing import along_encoder, initial
-from geoframe.summaries.claim_table import AGREES, DISAGREES, REPORTED, Claim, Claims, by_interval, unclear
+from geoframe.summaries.claim_table import REPORTED, Claim, Claims, by_interval, by_range, unclear
 from geoframe.summaries.tables import RULE, by_sign, number
 from geoframe.summary import stored_node
 
@@ -67,8 +67,9 @@ class RandomLabelClaims(Claims):
         return (
             f"published: Neural Expansion, §6 and appendix I.1, on MNIST: {low:g}–{high:g} % on average under random "
             f"labels, > {PUBLISHED_TRUE:g} % under true ones; Table 7 isn't in its text. Means over n test images with "
-            f"95 % bootstrap intervals; in range: agrees where the interval meets {low:g}–{high:g} %; above "
-            f"{PUBLISHED_TRUE:g} %: agrees where the interval is; on other data, reported. Less than true labels: "
+            f"95 % bootstrap intervals; in range: agrees where the mean lies in {low:g}–{high:g} %, disagrees where "
+            f"the interval doesn't touch it; above {PUBLISHED_TRUE:g} %: agrees where the interval is, disagrees where "
+            f"it lies below; neither below {FEWEST} images, nor on other data: reported. Less than true labels: "
             f"Mann–Whitney U over images of one training, difference in percentage points (pp), {RULE}. Below "
             f"{100 * MEMORISED:g} % train accuracy a network of random labels hasn't memorised them: inconclusive. n "
             "of a train accuracy: training images. Published networks have 60,000; where fewer are memorised, fewer "
@@ -133,7 +134,7 @@ def _level(one: Labelled) -> Claim:
     if one.variant == TRUE:
         claim, published, verdict = "coverage above 80 %", "> 80 %", by_interval(low, high, PUBLISHED_TRUE)
     else:
-        claim, published, verdict = "coverage in range", "17–24 %", _meets(low, high)
+        claim, published, verdict = "coverage in range", "17–24 %", by_range(value, low, high, PUBLISHED_RANDOM)
     if one.dataset != DATASET:
         verdict = REPORTED
     if one.doubt:
@@ -149,12 +150,6 @@ def _level(one: Labelled) -> Claim:
         units="%",
         verdict=verdict,
     )
-
-
-def _meets(low: float, high: float) -> str:
-    if not np.isfinite([low, high]).all():
-        return unclear("no interval")
-    return AGREES if low <= PUBLISHED_RANDOM[1] and high >= PUBLISHED_RANDOM[0] else DISAGREES
 
 
 def _less(one: Labelled, true: Labelled | None) -> Claim:

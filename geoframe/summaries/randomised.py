@@ -14,7 +14,18 @@ from geoframe.statistics.peaks import interval
 from geoframe.statistics.profile import Array, Shape
 from geoframe.statistics.replicates import CENSORED, Replicates, replicates_of, shown
 from geoframe.statistics.treatments import CLEAN, RANDOMISED, Treated, treated
-from geoframe.summaries.claim_table import AGREES, DISAGREES, INCONCLUSIVE, NOT_GIVEN, REPORTED, Claim, Claims, unclear
+from geoframe.summaries.claim_table import (
+    AGREES,
+    DISAGREES,
+    INCONCLUSIVE,
+    NOT_GIVEN,
+    REPORTED,
+    Claim,
+    Claims,
+    by_interval,
+    unclear,
+)
+from geoframe.summaries.long_tail import share
 from geoframe.summaries.tables import number
 from geoframe.summary import stored_node
 
@@ -65,7 +76,8 @@ class RandomisedClaims(Claims):
             "to the end of the ladder. Agrees or disagrees where medians and 95 % of the replicates say the same; "
             "inconclusive where the clean network doesn't surely have a peak on the first set, or below "
             f"{100 * MEMORISED:g} % train accuracy. Test accuracy: at chance up to {CHANCE_FACTOR:g} times "
-            f"{100 * self.chance:.3g} %; {CENSORED}."
+            f"{100 * self.chance:.3g} %, by Wilson's interval over n test images, by the value alone where results "
+            f"don't hold n; {CENSORED}."
         )
         return " ".join(text for text in (rules, self.note) if text)
 
@@ -101,7 +113,7 @@ class RandomisedClaims(Claims):
             for name, cells in zip(sets, found, strict=True):
                 yield _comparison(cells, k, f"{SHORT[treatment]}, {name}", reason)
 
-    def _learned(self, treatment: str, train: float, test: float) -> Iterator[Claim]:
+    def _learned(self, treatment: str, train: float, test: float, images: int) -> Iterator[Claim]:
         """Claims about accuracies; none where they aren't known."""
         published = PUBLISHED.get(treatment, (NOT_GIVEN, NOT_GIVEN))
         if np.isfinite(train):
@@ -116,13 +128,17 @@ class RandomisedClaims(Claims):
                 verdict=verdict,
             )
         if np.isfinite(test):
-            near = AGREES if test <= CHANCE_FACTOR * self.chance else DISAGREES
+            low, high = share(np.arange(images) < round(images * test))[1:]
+            near = _at_most(CHANCE_FACTOR * self.chance, test, low, high)
             verdict = near if published[1] != NOT_GIVEN else REPORTED
             yield Claim(
                 subject=SHORT[treatment],
                 claim="test accuracy",
                 published=published[1],
                 value=100 * test,
+                low=100 * low,
+                high=100 * high,
+                n=images,
                 units="%",
                 verdict=verdict,
             )
@@ -133,12 +149,20 @@ def _pictures(ds: xr.Dataset, probeset: str) -> bool:
     return "label" not in ds.coords or bool((ds["label"].sel(probeset=probeset) >= 0).any())
 
 
-def _accuracies(scores: xr.Dataset | None, encoder: str) -> tuple[float, float]:
-    """Train and test accuracy of an encoder; NaN where they aren't known."""
+def _at_most(limit: float, value: float, low: float, high: float) -> str:
+    """Verdict on "ours is at most the limit", by our interval; by our value where there is none."""
+    if np.isfinite([low, high]).all():
+        return by_interval(-high, -low, -limit)
+    return AGREES if value <= limit else DISAGREES
+
+
+def _accuracies(scores: xr.Dataset | None, encoder: str) -> tuple[float, float, int]:
+    """Train and test accuracy of an encoder, NaN where they aren't known, and of how many test images, 0 likewise."""
     if scores is None or encoder not in scores["encoder"].values:
-        return np.nan, np.nan
+        return np.nan, np.nan, 0
     cell = scores.sel(encoder=encoder)
-    return float(cell["train_accuracy"]), float(cell["test_accuracy"])
+    images = float(cell["test_images"]) if "test_images" in cell else np.nan
+    return float(cell["train_accuracy"]), float(cell["test_accuracy"]), int(np.nan_to_num(images))
 
 
 def _little(train: float) -> str:

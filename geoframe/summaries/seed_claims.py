@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import TYPE_CHECKING
 
 import attrs
 import numpy as np
 
 from geoframe.statistics.compare import ALPHA, binomial_interval, mann_whitney, mean_interval
+from geoframe.summaries.chance import CHANCE_RULE, at_chance, judged
 from geoframe.summaries.claim_table import (
     AGREES,
     DISAGREES,
@@ -45,10 +46,11 @@ class SeedClaims(Claims):
     """Is coverage after training raised, and the same whatever the seed and, nearly, the optimiser?
 
     Rules (ours). A run agrees where Mann–Whitney's p over images is below 0.05 and coverage has risen, disagrees where
-    it has fallen so. The runs together agree where all but at most one do, and disagree where fewer than half do. A
-    coefficient of variation agrees up to 1.8 %, and disagrees where its interval lies above. Untrained coverage varies
-    more where the interval of the ratio of standard deviations lies above 1. Optimisers matter mildly where the largest
-    difference between two is at most 5 points, and more where its interval lies above.
+    it has fallen so. The runs together agree where all but at most one do, and disagree where fewer than half could,
+    inconclusive ones included. A coefficient of variation agrees up to 1.8 %, and disagrees where its interval lies
+    above. Untrained coverage varies more where the interval of the ratio of standard deviations lies above 1.
+    Optimisers matter mildly where the largest difference between two is at most 5 points, and more where its interval
+    lies above. A run at chance (`at_chance`) is inconclusive, and so is what is said of its network.
 
     Attributes
     ----------
@@ -70,11 +72,12 @@ class SeedClaims(Claims):
             "Published: Neural Expansion, F.2, MNIST, 5 seeds and 3 optimisers of two networks: 16 models, of which "
             "SGD with the first seed may be two; here it is one run in both groups. A run: percentage points (pp) of "
             "mean coverage, bootstrap over n images; p: Mann–Whitney U, untrained against last epoch; agrees: risen "
-            f"with p < {ALPHA}. All runs: share, Wilson's interval; agrees: all but at most one do, disagrees: fewer "
-            f"than half do. CV: interval by χ²; agrees up to {VARIATION:g} %, disagrees: interval above. Standard "
-            "deviations (SD) over seeds: ratio, interval by F; agrees: above 1. Optimisers: largest difference "
-            f"between two; agrees up to {MILD:g} pp (ours: the text has no number), disagrees: interval above. Else "
-            "inconclusive. Intervals over seeds take coverage to be normally distributed."
+            f"with p < {ALPHA}. All runs: share of those that aren't inconclusive, Wilson's interval; agrees: all but "
+            "at most one do, disagrees: fewer than half could. CV: interval by χ²; agrees up to "
+            f"{VARIATION:g} %, disagrees: interval above. Standard deviations (SD) over seeds: ratio, interval by F; "
+            f"agrees: above 1. Optimisers: largest difference between two; agrees up to {MILD:g} pp (ours: the text "
+            "has no number), disagrees: interval above. Else inconclusive, and so where a run is at chance. Intervals "
+            f"over seeds take coverage to be normally distributed; {CHANCE_RULE}"
         )
 
     def claims(self, tree: xr.DataTree) -> Sequence[Claim]:
@@ -86,13 +89,19 @@ class SeedClaims(Claims):
         for name in map(str, node["probeset"].values):
             several = f" on {name}" if node.sizes["probeset"] > 1 else ""
             found = [one for one in covered_runs(node, node["coverage"].sel(probeset=name)) if one.run.trained]
-            tested = [_raised(one, several) for one in found]
+            guessing = at_chance(node, name)
+            tested = [_judged(_raised(one, several), [one], guessing) for one in found]
             single += tested
             compared = [claim for claim in tested if claim.n]
             together += [_together(compared, several)] if compared else []
             for network, members in by_network(found).items():
-                networks += _of_network(network + several, members)
+                networks += _of_network(network + several, members, guessing)
         return [*together, *networks, *single]
+
+
+def _judged(claim: Claim, found: Sequence[CoveredRun], guessing: Set[str]) -> Claim:
+    """Return a claim on runs of which some may be at chance."""
+    return judged(claim, any(one.run.name in guessing for one in found))
 
 
 def _raised(one: CoveredRun, several: str) -> Claim:
@@ -115,36 +124,43 @@ def _raised(one: CoveredRun, several: str) -> Claim:
 
 
 def _together(tested: Sequence[Claim], several: str) -> Claim:
-    """How many runs agree."""
+    """How many runs agree; one that is inconclusive counts for neither side."""
     import xarray as xr
 
-    yes = np.array([claim.verdict == AGREES for claim in tested])
-    share = binomial_interval(xr.DataArray(yes, dims="run"), "run")
-    verdict = AGREES if len(yes) - yes.sum() <= 1 else INCONCLUSIVE
-    if len(yes) < FEWEST:
-        verdict = unclear(f"{len(yes)} runs")
-    elif yes.sum() * 2 < len(yes):
-        verdict = DISAGREES
+    risen, fallen = (sum(claim.verdict == one for claim in tested) for one in (AGREES, DISAGREES))
+    decided = risen + fallen
+    share = binomial_interval(xr.DataArray(np.arange(decided) < risen, dims="run"), "run")
     return Claim(
         subject=f"all runs{several}",
-        claim=f"risen in {yes.sum()} of {len(yes)} runs",
+        claim=f"risen in {risen} of {decided} runs",
         published="15 of 16",
         value=100 * float(share["share"]),
         low=100 * float(share["low"]),
         high=100 * float(share["high"]),
-        n=len(yes),
+        n=decided,
         units="%",
-        verdict=verdict,
+        verdict=of_all(risen, fallen, len(tested)),
     )
 
 
-def _of_network(subject: str, found: Sequence[CoveredRun]) -> Iterator[Claim]:
+def of_all(risen: int, fallen: int, runs: int) -> str:
+    """Verdict on "all runs rise", whatever those would come to that neither rose nor fell."""
+    if runs < FEWEST:
+        return unclear(f"{runs} runs")
+    if runs - risen <= 1:
+        return AGREES
+    if fallen * 2 > runs:
+        return DISAGREES
+    return unclear(f"{runs - risen - fallen} open") if risen + fallen < runs else INCONCLUSIVE
+
+
+def _of_network(subject: str, found: Sequence[CoveredRun], guessing: Set[str]) -> Iterator[Claim]:
     """What runs of one network share."""
     seeds, optimisers = over_seeds(found), over_optimisers(found)
-    yield _variation(subject, "trained: CV over seeds", seeds)
-    yield _variation(subject, "trained: CV over all runs", found)
-    yield _untrained(subject, seeds)
-    yield _optimisers(subject, optimisers)
+    yield _judged(_variation(subject, "trained: CV over seeds", seeds), seeds, guessing)
+    yield _judged(_variation(subject, "trained: CV over all runs", found), found, guessing)
+    yield _judged(_untrained(subject, seeds), seeds, guessing)
+    yield _judged(_optimisers(subject, optimisers), optimisers, guessing)
 
 
 def _finals(found: Sequence[CoveredRun]) -> list[float]:

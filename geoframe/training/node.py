@@ -23,6 +23,7 @@ SCORES = {
     "test_accuracy": ("1", "share of correct classifications of test images"),
     "train_loss": ("nats", "mean cross-entropy on training images, as they are"),
     "test_loss": ("nats", "mean cross-entropy on test images"),
+    "test_images": ("1", "number of test images (older logs don't have it)"),
 }
 _COUNTS = {"units": "1", "long_name": "training images of the class (−1: not known)"}
 Row = dict[str, Any]
@@ -41,9 +42,10 @@ def training_node(encoders: Sequence[Encoder], former: xr.Dataset | None = None)
     Returns
     -------
     xarray.Dataset
-        Dimension `encoder`: `train_accuracy`, `test_accuracy`, `train_loss`, `test_loss`; NaN for encoders that
-        weren't trained here, for trainings that aren't done, and where a recipe has no test set. `class_counts`
-        (encoder, class), where a training is done: how many training images each class has, −1 for other encoders.
+        Dimension `encoder`: `train_accuracy`, `test_accuracy`, `train_loss`, `test_loss`, `test_images`; NaN for
+        encoders that weren't trained here, for trainings that aren't done, and where a recipe has no test set.
+        `class_counts` (encoder, class), where a training is done: how many training images each class has, −1 for other
+        encoders.
     """
     if not any(isinstance(encoder, TrainedEncoder) for encoder in encoders):
         return None
@@ -89,7 +91,10 @@ def _known(former: xr.Dataset | None) -> dict[str, Row]:
     if former is None or KEY not in former.coords:
         return {}
     rows = {str(key): former.isel(encoder=place) for place, key in enumerate(former[KEY].values) if key}
-    return {key: {name: float(row[name]) for name in SCORES} | _former_counts(row) for key, row in rows.items()}
+    return {
+        key: {name: float(row[name]) for name in SCORES if name in row} | _former_counts(row)
+        for key, row in rows.items()
+    }
 
 
 def _former_counts(row: xr.Dataset) -> Row:

@@ -39,7 +39,7 @@ def _parts(data: Labelled) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
 
 def scores(tested: Tested, module: nn.Module, data: Labelled, test: Labelled | None) -> dict[str, Any]:
     """Return what the log says of a network in eval mode, and on which test set."""
-    found: dict[str, Any] = {"test": tested}
+    found: dict[str, Any] = {"test": tested, "test_images": None if test is None else len(test.y)}
     for split, images in (("train", data), ("test", test)):
         loss, accuracy = (None, None) if images is None else loss_and_accuracy(module, images)
         found |= {f"{split}_loss": loss, f"{split}_accuracy": accuracy}

@@ -17,7 +17,7 @@ def test_a_row_a_network_with_seeds_and_means(faults):
     thick = [line for line in coverage.lines if line.get_marker() != "None"]
     assert len(thick) == 3
     assert len(coverage.lines) == 3 * (3 + 1)
-    np.testing.assert_allclose(thick[0].get_ydata(), [100 * COVERAGE["control"] * g for g in (0.5, 1)])
+    np.testing.assert_allclose(thick[0].get_ydata(), [100 * COVERAGE["control"] * g for g in (0.5, 0.75, 1)])
     assert figure.axes[1].get_ylabel() == "mean GI\n(diagonals of the input box)"
     assert len({line.get_color() for line in thick}) == len({line.get_marker() for line in thick}) == 3
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["control", "expand", "restrict"]
@@ -39,7 +39,7 @@ def test_one_network_and_what_is_missing(faults):
 def test_nothing_trained():
     tree = intervention_tree()
     for child in tree.children.values():
-        child.dataset = child.to_dataset().assign(training=("encoder", np.array(["random"] * 36, dtype=object)))
+        child.dataset = child.to_dataset().assign(training=("encoder", np.array(["random"] * 54, dtype=object)))
     assert InterventionCourses().draw(tree) == {}
 
 

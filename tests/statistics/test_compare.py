@@ -208,3 +208,37 @@ def test_few_tied_values_have_the_p_of_all_their_splits():
     found = mann_whitney(array(few, "image"), array(many, "image"))
     assert float(found["p"]) == pytest.approx(2 / 496)
     assert float(mann_whitney(array(np.zeros(3), "image"), array(np.ones(77), "image"))["p"]) >= 1e-4
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize(
+    ("one", "others", "expected"),
+    [(0.0, np.ones(100), 2 / 101), (1.0, np.ones(100), 1), (0.5, np.r_[np.ones(60), 0.4, 0.3], 6 / 63)],
+)
+def test_one_value_has_the_p_of_its_rank(one, others, expected, swapped):
+    """The normal approximation gives 4e-23 in the first case."""
+    samples = array([one], "image"), array(others, "image")
+    found = mann_whitney(*(samples[::-1] if swapped else samples))
+    assert float(found["p"]) == pytest.approx(expected)
+
+
+def test_one_value_without_ties_has_scipys_p():
+    one, others = RNG.normal(size=1), RNG.normal(size=20)
+    found = mann_whitney(array(one, "image"), array(others, "image"))
+    assert float(found["p"]) == pytest.approx(stats.mannwhitneyu(one, others, method="exact").pvalue)
+
+
+def test_heavy_ties_are_permuted_in_larger_samples_too():
+    """One value differs, and is in the sample of 10 by a chance of 10 / 510; the normal approximation gives 2e-12."""
+    few, many = array([0.0, *np.ones(9)], "image"), array(np.ones(500), "image")
+    found = mann_whitney(few, many)
+    assert float(found["p"]) == pytest.approx(2 * 10 / 510, abs=0.01)
+    assert float(mann_whitney(few, many)["p"]) == float(found["p"]), "the permutations have a seed"
+
+
+def test_ties_that_leave_enough_other_values_are_not_permuted():
+    rng = np.random.default_rng(0)
+    a, b = np.where(rng.random((2, 100)) < 0.8, 1.0, rng.random((2, 100)))
+    assert float(mann_whitney(array(a, "image"), array(b, "image"))["p"]) == stats.mannwhitneyu(a, b).pvalue
+    same = np.ones(30)
+    assert float(mann_whitney(array(same, "image"), array(same, "image"))["p"]) == 1

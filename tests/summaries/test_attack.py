@@ -65,7 +65,10 @@ def test_images_without_rays_or_labels_have_no_coverage() -> None:
     assert np.isnan(float(cw["coverage"]))
     assert int(ds.sel(attack="pgd")["images"]) == 0
     claims = gf.AttackClaims().claims(tree)
-    assert {c.verdict for c in claims if c.claim in ("cw: wrong", "cw: wrong − correct")} == {"inconclusive"}
+    assert {c.claim: c.verdict for c in claims if c.claim in ("cw: wrong", "cw: wrong − correct")} == {
+        "cw: wrong": "inconclusive",
+        "cw: wrong − correct": "inconclusive: n < 10",
+    }
     assert not [c for c in claims if c.claim.startswith("pgd:")]
 
 
@@ -104,9 +107,22 @@ def test_the_order_of_outcomes_can_disagree_and_a_copy_of_the_data_has_orders_on
 
 def test_few_images_decide_nothing() -> None:
     found = {c.claim: (c.verdict, c.n) for c in gf.AttackClaims().claims(attack_tree(("MNIST",), images=3))}
-    assert found["cw: wrong − correct"] == ("inconclusive", 3)
+    assert found["cw: wrong − correct"] == ("inconclusive: n < 10", 3)
     assert found["gradient − difference"] == ("inconclusive", 3)
     assert found["gradient, top 5"] == found["difference, top 5"] == ("inconclusive", 3)  # no interval
+
+
+@pytest.mark.parametrize(
+    ("wrong", "verdict"), [(1, "inconclusive: n < 10"), (9, "inconclusive: n < 10"), (10, "agrees")]
+)
+def test_an_order_needs_ten_images_of_either_outcome(wrong: int, verdict: str) -> None:
+    tree = attack_tree(("MNIST",), images=100)
+    node = tree["coverage-pgd"].to_dataset()
+    correct = node["correct"].copy(data=(np.arange(100) >= wrong)[None, None])
+    coverage = node["coverage"].copy(data=np.where(correct, 0.85, 0.93))
+    tree["coverage-pgd"].dataset = node.assign(correct=correct, coverage=coverage)
+    found = {c.claim: c.verdict for c in gf.AttackClaims().claims(tree)}
+    assert found["pgd: wrong − correct"] == verdict
 
 
 def test_random_baseline_and_differences_are_taken_image_by_image() -> None:

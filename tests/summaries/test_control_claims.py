@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from geoframe.errors import BadInput
 from geoframe.statistics.replicates import replicates_of
@@ -46,8 +47,6 @@ def test_treatments_and_blurs_are_found_by_coordinates():
 
 
 def test_seeds_are_told_apart_and_the_last_checkpoint_counts():
-    import xarray as xr
-
     ds = controls_tree()["ratio"].to_dataset()
     early = ds.isel(encoder=[0]).assign_coords(encoder=["early"], step=("encoder", [5]))
     other = ds.assign_coords(encoder=[f"{name}-1" for name in ds["encoder"].values], encoder_seed=("encoder", [1] * 6))
@@ -147,6 +146,29 @@ def test_a_clean_peak_is_enough_where_its_decay_is_beyond_the_ladder():
 
 def test_a_test_accuracy_above_chance_disagrees():
     assert randomised(test=0.3)["labels: test accuracy"] == "disagrees"
+
+
+@pytest.mark.parametrize(
+    ("test", "images", "expected"),
+    [
+        (0.1, 40, "inconclusive"),
+        (0.175, 40, "inconclusive"),
+        (0.4, 40, "disagrees"),
+        (0.106, 10000, "agrees"),
+        (0.175, 10000, "disagrees"),
+        (0.175, np.nan, "disagrees"),
+    ],
+)
+def test_a_test_accuracy_counts_by_its_interval_where_its_images_are_known(test, images, expected):
+    """Of 40 images and an accuracy of 10 %, 7 or more are right by a chance of one in ten."""
+    tree = controls_tree(test=test)
+    training = tree["training"].to_dataset()
+    tree["training"].dataset = training.assign(test_images=xr.full_like(training["test_accuracy"], images))
+    ds = RandomisedClaims(replicates=50).compute(tree)
+    one = ds.isel(entry=int(np.flatnonzero((ds["subject"] == "labels") & (ds["claim"] == "test accuracy"))[0]))
+    assert one["verdict"].item() == expected
+    assert int(one["n"]) == np.nan_to_num(images)
+    assert np.isnan(one["low"]) == np.isnan(images)
 
 
 def test_without_accuracies_nothing_is_said_of_memorising():

@@ -28,7 +28,7 @@ def test_courses_by_network_arm_seed_and_epoch():
     courses = arm_courses(intervention_tree(), "coverage", "gi")
     assert courses["network"].values.tolist() == ["mlp on MNIST", "cnn on FashionMNIST"]
     assert courses["arm"].values.tolist() == ["control", "expand", "restrict"]
-    assert dict(courses.sizes) == {"network": 2, "arm": 3, "seed": 3, "epoch": 2}
+    assert dict(courses.sizes) == {"network": 2, "arm": 3, "seed": 3, "epoch": 3}
     one = courses.sel(network="cnn on FashionMNIST", arm="restrict", seed=2, epoch=1)
     assert float(one["test_accuracy"]) == pytest.approx(0.75 / 2 + NOISE[2])
     assert float(one["train_accuracy"]) == pytest.approx(0.75 / 2 + NOISE[2] - 0.013)
@@ -53,13 +53,13 @@ def test_initial_weights_and_other_variants_are_left_out():
         ds["training"] = ds["training"].copy(data=np.where(ds["epoch"] == 1, "random", ds["training"]))
         ds["variant"] = ds["variant"].copy(data=np.where(ds["seed"] == 2, "mine", ds["variant"]))
     courses = arm_courses(xr.DataTree.from_dict(nodes), "coverage", "gi")
-    assert (courses["seed"].values.tolist(), courses["epoch"].values.tolist()) == ([0, 1], [2])
+    assert (courses["seed"].values.tolist(), courses["epoch"].values.tolist()) == ([0, 1], [2, 3])
 
 
 def test_two_of_one_place_are_refused_in_a_line():
     tree = intervention_tree()
     nodes = {
-        name: child.to_dataset().assign_coords(seed=("encoder", [0] * 36)) for name, child in tree.children.items()
+        name: child.to_dataset().assign_coords(seed=("encoder", [0] * 54)) for name, child in tree.children.items()
     }
     with pytest.raises(BadInput, match="is another control of mlp on MNIST, seed 0, epoch 1") as error:
         arm_courses(xr.DataTree.from_dict(nodes), "coverage", "gi")
@@ -69,7 +69,7 @@ def test_two_of_one_place_are_refused_in_a_line():
 def test_one_encoder_under_two_names_counts_once():
     tree = intervention_tree(networks={"mlp": "MNIST"})
     nodes = {name: child.to_dataset() for name, child in tree.children.items()}
-    epochs, keys = ("encoder", [1] * 18), ("encoder", np.repeat([f"key{i}" for i in range(9)], 2).astype(object))
+    epochs, keys = ("encoder", [1] * 27), ("encoder", np.repeat([f"key{i}" for i in range(9)], 3).astype(object))
     nodes["training"] = nodes["training"].assign_coords(epoch=epochs, scores_key=keys)
     courses = arm_courses(xr.DataTree.from_dict(nodes), "coverage", "gi")
     assert courses["epoch"].values.tolist() == [1]
@@ -80,12 +80,12 @@ def test_the_last_epoch_is_each_networks_own():
     courses = arm_courses(intervention_tree(), "coverage", "gi")
     known = (courses["epoch"] == 1) | (courses["network"] == "mlp on MNIST")
     final = last_epoch(courses.where(known))
-    assert final["epoch"].values.tolist() == [2, 1]
+    assert final["epoch"].values.tolist() == [3, 1]
 
 
 def test_the_summary_is_mean_and_standard_deviation_over_seeds():
     ds = InterventionSummary().compute(intervention_tree())
-    cell = ds.sel(network="mlp on MNIST", arm="expand", epoch=2)
+    cell = ds.sel(network="mlp on MNIST", arm="expand", epoch=3)
     assert float(cell["test_accuracy"]) == pytest.approx(0.89)
     assert float(cell["test_accuracy_sd"]) == pytest.approx(np.std(NOISE, ddof=1))
     assert (float(cell["gi"]), float(cell["coverage"])) == (pytest.approx(1.2), pytest.approx(0.8))
@@ -130,7 +130,7 @@ def test_one_overlap_of_one_seed_at_one_epoch_is_not_apart():
     name = "mlp-mnist-expand-seed1-epoch1"
     low = tree["coverage"]["coverage"].where(tree["coverage"]["encoder"] != name, 0.34)
     found = verdicts(changed(tree, "coverage", coverage=low))
-    assert found["expand: ray coverage apart"]["ours [95 %]"] == "50 % of epochs"
+    assert found["expand: ray coverage apart"]["ours [95 %]"] == "66.7 % of epochs"
     assert found["expand: ray coverage apart"]["verdict"] == "disagrees"
     assert found["restrict: ray coverage apart"]["verdict"] == "agrees"
     assert found["expand: mean GI apart"]["verdict"] == "agrees"
@@ -145,8 +145,18 @@ def test_equal_coverage_is_not_apart():
 
 def test_one_seed_says_nothing():
     found = verdicts(intervention_tree(seeds=1))
-    assert {row["verdict"] for row in found.values()} == {"inconclusive: fewer than 2 seeds"}
+    verdicts_of = {kind: {found[claim]["verdict"] for claim in found if ("apart" in claim) == kind} for kind in (0, 1)}
+    assert verdicts_of == {0: {"inconclusive: fewer than 2 seeds"}, 1: {"inconclusive: fewer than 3 seeds"}}
     assert found["restrict lowers test accuracy"]["ours [95 %]"] == "-12 pp"
+
+
+@pytest.mark.parametrize(("seeds", "epochs"), [(2, 3), (3, 2)])
+def test_two_seeds_or_two_epochs_may_be_apart_by_luck(seeds, epochs):
+    nodes = {name: child.to_dataset() for name, child in intervention_tree(seeds=seeds).children.items()}
+    early = nodes["training"]["epoch"].values <= epochs
+    found = verdicts(xr.DataTree.from_dict({name: ds.isel(encoder=early) for name, ds in nodes.items()}))
+    reason = "inconclusive: fewer than 3 " + ("seeds" if seeds < 3 else "epochs")
+    assert {row["verdict"] for claim, row in found.items() if "apart" in claim} == {reason}
 
 
 def test_missing_arms_and_accuracies():
@@ -168,7 +178,7 @@ def test_other_networks_have_signs_only():
 def test_results_without_an_arm_say_so():
     tree = intervention_tree()
     random = {
-        name: child.to_dataset().assign(training=("encoder", np.array(["random"] * 36, dtype=object)))
+        name: child.to_dataset().assign(training=("encoder", np.array(["random"] * 54, dtype=object)))
         for name, child in tree.children.items()
     }
     bare = xr.DataTree.from_dict(random)
@@ -180,7 +190,7 @@ def test_results_without_an_arm_say_so():
 
 def test_losses_of_several_settings_and_of_none():
     tree = intervention_tree()
-    some = tree["training"]["loss_epsilon"].copy(data=np.where(np.arange(36) < 18, 1.0, 0.3))
+    some = tree["training"]["loss_epsilon"].copy(data=np.where(np.arange(54) < 27, 1.0, 0.3))
     assert loss_settings(changed(tree, "training", loss_epsilon=some)) == "λ = 0.5, τ = 1, ε = 0.3 and 1"
     bare = tree["training"].to_dataset().drop_vars(["loss_weight", "loss_margin", "loss_epsilon"])
     assert loss_settings(xr.DataTree.from_dict({"training": bare})) == ""

@@ -71,6 +71,15 @@ def test_more_than_evenly_spread_errors():
     assert away["… than spread evenly: > 77.8 % (ours)"] == "agrees"
 
 
+def test_a_wide_interval_agrees_with_no_published_share():
+    """Of ten errors, of which one stays, the interval from 1.8 to 40.4 % holds most shares."""
+    found = verdicts(band_tree((*CORRECT, (LOW, MEDIUM, 5, 0.9), (LOW, HIGH, 4, 0.9), (LOW, 8, 1, 0.9))))
+    shares = [found[f"low-band errors {where}"] for where in ("to medium", "to high", "that stay low")]
+    assert shares == ["inconclusive: wide interval"] * 3
+    away = verdicts(band_tree((*CORRECT, (LOW, HIGH, 10, 0.9))))
+    assert away["low-band errors to high"] == "disagrees", "the published share is outside, however wide"
+
+
 def test_few_errors_are_inconclusive():
     found = verdicts(band_tree((*CORRECT, (LOW, HIGH, 9, 0.5))))
     assert [text for text, verdict in found.items() if verdict == "inconclusive: n < 10"] == [

@@ -86,7 +86,17 @@ def test_without_a_network_of_true_labels():
 
 def test_few_images_have_no_interval():
     found = claims(labelled_tree(images=5))
-    assert found["mlp MNIST, random10", "coverage in range"]["verdict"] == "inconclusive: no interval"
+    assert found["mlp MNIST, random10", "coverage in range"]["verdict"] == "inconclusive"
+
+
+def test_a_wide_interval_around_another_mean_does_not_agree():
+    tree = labelled_tree(images=10)
+    coverage = tree["coverage"]["coverage"]
+    coverage[1, 0] = np.array([0.0] * 6 + [0.9] * 4)  # 36 %, of which the interval meets 17–24 %
+    tree["coverage"]["coverage"] = coverage
+    row = claims(tree)["mlp MNIST, random10", "coverage in range"]
+    assert row["ours [95 %]"].startswith("36 [9")
+    assert row["verdict"] == "inconclusive"
 
 
 def test_nothing_trained():

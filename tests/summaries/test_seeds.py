@@ -8,6 +8,7 @@ import xarray as xr
 from scipy import stats
 
 import geoframe as gf
+from geoframe.summaries.seed_claims import of_all
 from geoframe.summaries.seeds import (
     by_network,
     covered_runs,
@@ -56,6 +57,33 @@ def test_a_run_that_falls_counts_against_however_small_its_p():
 def test_two_runs_that_do_not_rise_are_open_most_disagree(high, expected):
     untrained = [0.99] * high + [0.2] * (6 - high)
     assert verdict(f"risen in {6 - high} of 6 runs", untrained=untrained) == expected
+
+
+def test_runs_that_say_nothing_count_for_neither_side():
+    """Of five images, coverages that scatter far more than they rise."""
+    tree = seeds_tree(untrained=(0.5,) * 6, trained=(0.52,) * 6, images=5)
+    scatter = 0.2 * np.random.default_rng(2).normal(size=tree["coverage"]["coverage"].shape)
+    tree["coverage"]["coverage"] += scatter
+    claims = {(claim.subject, claim.claim): claim for claim in gf.SeedClaims().claims(tree)}
+    together = claims["all runs", "risen in 0 of 0 runs"]
+    assert (together.n, together.verdict) == (0, "inconclusive: 6 open")
+    assert np.isnan(together.value)
+
+
+@pytest.mark.parametrize(
+    ("risen", "fallen", "runs", "expected"),
+    [
+        (5, 0, 6, "agrees"),
+        (4, 0, 6, "inconclusive: 2 open"),
+        (4, 2, 6, "inconclusive"),
+        (0, 3, 6, "inconclusive: 3 open"),
+        (0, 4, 6, "disagrees"),
+        (1, 4, 6, "disagrees"),
+        (2, 0, 2, "inconclusive: 2 runs"),
+    ],
+)
+def test_all_runs_are_judged_by_what_the_open_ones_could_come_to(risen, fallen, runs, expected):
+    assert of_all(risen, fallen, runs) == expected
 
 
 def test_variation_over_seeds_is_that_of_sgd_alone():

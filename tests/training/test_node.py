@@ -10,6 +10,7 @@ import pytest
 
 import geoframe as gf
 from geoframe.training.cache import TrainingCache, cache_root
+from geoframe.training.node import training_node
 from tests.training.recipes import small, write_net
 
 pytest.importorskip("sklearn", reason="the digits come with scikit-learn")
@@ -38,6 +39,7 @@ def test_each_checkpoint_has_the_scores_of_the_training_curve(training, tmp_path
         np.testing.assert_array_equal(node[name].values, curve[name].values)
         assert node[name].attrs["units"]
         assert node[name].attrs["long_name"]
+    assert node["test_images"].values.tolist() == [training.test.count()] * 3
     assert node["epoch"].values.tolist() == [4, 2, 0]
     assert node["control"].values.tolist() == ["net-random", "net-random", ""]
 
@@ -72,6 +74,23 @@ def test_older_logs_are_told_the_counts(training, tmp_path):
     cache = TrainingCache(training)
     cache.write_log({name: value for name, value in cache.log().items() if name != "class_counts"})
     assert gf.run(study, out=tmp_path / "again")["training"].to_dataset().load().identical(before)
+
+
+def test_the_number_of_test_images_may_be_missing(training, tmp_path):
+    """As in logs, and in results, of an earlier release."""
+    encoder = gf.TrainedEncoder(training)
+    cache, study = TrainingCache(training), study_of(encoder)
+    gf.run(study, out=tmp_path / "run")
+    log = cache.log()
+    for row in (log["initial"], *log["checkpoints"]):
+        del row["test_images"]
+    cache.write_log(log)
+    node = gf.run(study, out=tmp_path / "again")["training"].to_dataset().load()
+    assert node["test_images"].isnull().all()
+    shutil.rmtree(cache_root())
+    kept = training_node([encoder], node.drop_vars("test_images"))
+    assert kept["test_images"].isnull().all()
+    assert kept["test_accuracy"].equals(node["test_accuracy"])
 
 
 def test_initial_weights_alone_are_not_trained_for_their_scores(training, tmp_path):
