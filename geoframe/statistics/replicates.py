@@ -31,7 +31,7 @@ class Replicates:
     scale : array, shape (scale,)
         η.
     medians : array, shape (cell, scale)
-        Median profiles; NaN for a cell without data.
+        Median profiles, see `median_over_images`; NaN for a cell without data.
     draws : array, shape (cell, replicate, scale)
         Median profiles of the replicates, see `paired_replicates`.
     images : int

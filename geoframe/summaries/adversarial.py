@@ -59,7 +59,8 @@ class AdversarialClaims(Claims):
     def caption(self) -> str:
         """The rules of the verdicts."""
         return (
-            "against the same architecture's ε = 0; [ ]: 95 % bootstrap over images, not over trainings; × above 1, ÷ "
+            "against the same architecture's ε = 0; peaks of medians over images, at scales valid in at least half of "
+            "them; [ ]: 95 % bootstrap over images, not over trainings; × above 1, ÷ "
             "(geometric mean over images) above 1, share above ½, ρ (Spearman) above 0, by the whole interval: "
             f"agrees; by none of it: disagrees; of the public ImageNet family on {self.measured_on}, the interval must "
             "also meet the published range (≈ 2000: 1000 to 4000), whose ε the paper doesn't give; of other networks "

@@ -49,8 +49,9 @@ class BlurClaims(Claims):
     def caption(self) -> str:
         """The rules of the verdicts."""
         rules = (
-            "σ: blur of the test images, in pixels; ours: difference of the medians' heights, the second minus the "
-            "first, with a 95 % bootstrap interval over images (the same in both) and directions, not over trainings; "
+            "σ: blur of the test images, in pixels; ours: difference of the heights of the median profiles (at scales "
+            "valid in at least half of the images), the second minus the first, with a 95 % bootstrap interval over "
+            "images (the same in both) and directions, not over trainings; "
             f"none below {FEWEST} images. Agrees: the whole interval has the published sign; disagrees: the other. "
             "All: agrees or disagrees where more than half of the comparisons do; ours there: % that agree. Censored: "
             "a profile rises to the end of the ladder."

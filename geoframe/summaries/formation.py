@@ -51,7 +51,8 @@ class FormationClaims(Claims):
         """The rules of the verdicts."""
         rules = (
             "ours: height of the interior maximum; agrees or disagrees where the median profile and 95 % of the "
-            "replicates say the same; a rise to the end of the ladder is no bump. Early: the first measured checkpoint "
+            "replicates say the same; the median is taken at scales valid in at least half of the images; a rise to "
+            "the end of the ladder is no bump. Early: the first measured checkpoint "
             f"with a bump is within the first {EARLY:g} % of all steps, which are {SHORT} or more; kept: more than "
             f"{LARGELY:.0f} % of the later checkpoints show it (whole interval each). [ ]: 95 % bootstrap over images "
             f"and directions, not over trainings, none below {FEWEST} images; {CENSORED}."

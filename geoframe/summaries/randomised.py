@@ -59,7 +59,8 @@ class RandomisedClaims(Claims):
     def caption(self) -> str:
         """The rules of the verdicts."""
         rules = (
-            "labels, data: trained on random ones; ours: height of the interior maximum, with a 95 % bootstrap "
+            "labels, data: trained on random ones; ours: height of the median profile's interior maximum (at scales "
+            "valid in at least half of the images), with a 95 % bootstrap "
             f"interval over images and directions, not over trainings; none below {FEWEST} images. Comparable: a peak "
             f"of 1.3 or more, and at least {COMPARABLE:g} of the clean network's height above 1; no profile that rises "
             "to the end of the ladder. Agrees or disagrees where medians and 95 % of the replicates say the same; "
