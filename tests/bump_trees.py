@@ -84,6 +84,16 @@ def formation_tree(
     return xr.DataTree.from_dict({"ratio": node, "training": training_node(names, accuracy, accuracy - 0.05)})
 
 
+def without_data(tree: xr.DataTree, encoder: str, probeset: str | None = None, rungs: int = 0) -> xr.DataTree:
+    """The same results, of which an encoder has no more than so many valid scales, on one probe set or on all."""
+    ds = tree["ratio"].to_dataset()
+    there = (ds["encoder"] != encoder) | xr.DataArray(np.arange(ETA.size) < rungs, dims="scale")
+    if probeset is not None:
+        there = there | (ds["probeset"] != probeset)
+    tree["ratio"].dataset = ds.assign({name: ds[name].where(there) for name in ("ratio", "ratio_se")})
+    return tree
+
+
 SETS = ("cifar16", "cifar16train", "cifar16b1", "cifar16b2", "noise16", "noise16train")
 SOURCES = ("test", "train", "test", "test", "noise/0", "noise/1")
 VARIANTS = ("", "blur1", "blur2", "random-labels", "random-data", "")

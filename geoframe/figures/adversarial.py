@@ -48,7 +48,10 @@ class BudgetProfiles(Figure):
     @property
     def caption(self) -> str:
         """What is drawn."""
-        return "Dot: peak of the median profile (parabola); open triangle: largest at the ladder's end. Band: ± 1 SE."
+        return (
+            "Dot: peak of the median profile (at scales valid in at least half of the images; parabola); open "
+            "triangle: largest at the ladder's end. Band: ± 1 SE."
+        )
 
     def draw(self, tree: xr.DataTree) -> dict[str, matplotlib.figure.Figure]:
         """Draw a figure for each family and probe set."""

@@ -46,8 +46,9 @@ class BudgetTrends(Figure):
     def caption(self) -> str:
         """What is drawn."""
         return (
-            "Left: median over images, bars from quartile to quartile. Right: peak of the median profile ± 1 SE; open "
-            "triangle: at the end of the ladder, a lower bound. Steps of ε are not to scale."
+            "Left: median over images, bars from quartile to quartile. Right: peak of the median profile (at scales "
+            "valid in at least half of the images) ± 1 SE; open triangle: at the end of the ladder, a lower bound. "
+            "Steps of ε are not to scale."
         )
 
     def draw(self, tree: xr.DataTree) -> dict[str, matplotlib.figure.Figure]:

@@ -54,7 +54,10 @@ class ControlProfiles(Figure):
     @property
     def caption(self) -> str:
         """What is drawn."""
-        return "Panels: training data; medians over images, band ± 1 standard error; dotted: linear prediction."
+        return (
+            "Panels: training data; medians over images (at scales valid in at least half of them), band ± 1 standard "
+            "error; dotted: linear prediction."
+        )
 
     def draw(self, tree: xr.DataTree) -> dict[str, matplotlib.figure.Figure]:
         """Draw one figure; nothing where none of the treatments was measured."""

@@ -31,7 +31,10 @@ class FormationProfiles(Figure):
     @property
     def caption(self) -> str:
         """What is drawn."""
-        return "Medians over images at checkpoints of the training; dashed: initial weights; dotted: linear prediction."
+        return (
+            "Medians over images (at scales valid in at least half of them) at checkpoints of the training; dashed: "
+            "initial weights; dotted: linear prediction."
+        )
 
     def draw(self, tree: xr.DataTree) -> dict[str, matplotlib.figure.Figure]:
         """Draw one figure; nothing where no network's steps are known."""

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 class RatioProfiles(Figure):
     """Profiles r(η) on one probe set: of one encoder's images, or medians of all encoders.
 
+    Medians are drawn at scales that are valid in at least half of the images.
+
     Attributes
     ----------
     median : bool

@@ -20,7 +20,7 @@ class MedianProfile:
     Attributes
     ----------
     ratio, ratio_se : array, shape (scale,)
-        Median over the images valid at each scale, and its standard error.
+        Median over the images valid at each scale, see `median_over_images`, and its standard error.
     images : int
         Number of images with at least one valid rung.
     shape : Shape
@@ -110,12 +110,29 @@ def median_profile(
 
 
 def median_over_images(values: ArrayLike) -> Array:
-    """Median over the second-last axis, NaNs skipped; NaN, without a warning, where nothing is left.
+    """Median profile of images (..., image, scale), NaNs skipped; NaN, without a warning, where nothing is left.
 
-    >>> median_over_images([[1.0, float("nan")], [3.0, float("nan")]])
-    array([ 2., nan])
+    A scale that is valid in fewer than half of the images (of those that have a valid one at all) is left out, else a
+    single image could decide where the profile starts or ends, and so its shape. The half is ours.
+
+    >>> nan = float("nan")
+    >>> median_over_images([[1.0, 4.0, 5.0], [3.0, 2.0, nan], [2.0, nan, nan], [nan, nan, nan]])
+    array([ 2.,  3., nan])
     """
-    ordered = np.sort(np.moveaxis(np.asarray(values, dtype=np.float64), -2, -1), axis=-1)  # sorts NaN to the end
+    values = np.asarray(values, dtype=np.float64)
+    return np.where(_half_valid(values), _median(values), np.nan)
+
+
+def _half_valid(values: Array) -> Array:
+    """Scales that are valid in at least half of the images that have a valid one at all, (..., scale)."""
+    valid = np.isfinite(values)
+    images = valid.any(axis=-1).sum(axis=-1)
+    return np.asarray(2 * valid.sum(axis=-2) >= images[..., None])
+
+
+def _median(values: Array) -> Array:
+    """Median over the second-last axis, NaNs skipped; NaN, without a warning, where nothing is left."""
+    ordered = np.sort(np.moveaxis(values, -2, -1), axis=-1)  # sorts NaN to the end
     if ordered.shape[-1] == 0:
         return np.full(ordered.shape[:-1], np.nan)
     count = np.isfinite(ordered).sum(axis=-1, keepdims=True)
@@ -152,11 +169,13 @@ def _replicates(
 ) -> Array:
     """Median profiles of the replicates, shape (replicate, scale), in blocks of bounded memory.
 
+    Their scales are those of the images' own median, whichever images a replicate draws.
     `errors` seeds the draws of measurement errors; by default they come from `seed`, as those of images do.
     """
     if ratio.shape[0] == 0:
         return np.full((replicates, ratio.shape[1]), np.nan)
-    ratio, error = np.where(ratio > 0, ratio, np.nan), np.where(np.isfinite(error), error, np.nan)
+    ratio = np.where((ratio > 0) & _half_valid(ratio), ratio, np.nan)
+    error = np.where(np.isfinite(error), error, np.nan)
     total = np.log1p((error / ratio) ** 2)
     shared = np.minimum(np.log1p(common**2)[:, None], total)
     own = np.sqrt(total - shared)
@@ -169,7 +188,7 @@ def _replicates(
         index = pick.integers(0, ratio.shape[0], (size, ratio.shape[0]))
         log_r = own[index] * noise.standard_normal((*index.shape, ratio.shape[1]))
         log_r -= shared[index] * bias.standard_normal(index.shape)[..., None]
-        out.append(median_over_images(np.exp(log_r + base[index])))
+        out.append(_median(np.exp(log_r + base[index])))
     return np.concatenate(out)
 
 

@@ -74,6 +74,16 @@ class Shape:
         return np.asarray(self.plateau & self.peak & self.decays)
 
 
+def enough_rungs(ratio: ArrayLike) -> Array:
+    """Whether profiles (..., scale) have the three valid rungs that a shape needs.
+
+    >>> enough_rungs([[1, 2, 1], [1, 2, float("nan")]])
+    array([ True, False])
+    """
+    r = np.asarray(ratio, dtype=np.float64)
+    return np.asarray((np.isfinite(r) & (r > 0)).sum(axis=-1) >= FEWEST_RUNGS)
+
+
 def profile_shape(scale: ArrayLike, ratio: ArrayLike, rule: BumpRule | None = None) -> Shape:
     r"""Measure the shape of one or many profiles r(η).
 

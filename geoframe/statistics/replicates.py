@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from geoframe.errors import BadInput
 from geoframe.statistics.bootstrap import median_over_images, paired_replicates
 from geoframe.statistics.compare import ALPHA, FEWEST
-from geoframe.statistics.profile import Array, BumpRule, Shape, profile_shape
+from geoframe.statistics.profile import Array, BumpRule, Shape, enough_rungs, profile_shape
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,7 +31,7 @@ class Replicates:
     scale : array, shape (scale,)
         η.
     medians : array, shape (cell, scale)
-        Median profiles; NaN for a cell without data.
+        Median profiles, see `median_over_images`; NaN for a cell without data.
     draws : array, shape (cell, replicate, scale)
         Median profiles of the replicates, see `paired_replicates`.
     images : int
@@ -51,6 +51,11 @@ class Replicates:
         return self.images >= FEWEST
 
     @cached_property
+    def has_data(self) -> Array:
+        """Which cells' median profiles have enough valid rungs to have a shape at all, (cell,)."""
+        return enough_rungs(self.medians)
+
+    @cached_property
     def shape(self) -> Shape:
         """Shape of the median profiles, (cell,)."""
         return profile_shape(self.scale, self.medians, self.rule)
@@ -62,11 +67,20 @@ class Replicates:
 
     def cut_off(self, cell: int) -> bool:
         """Whether the ladder ends too early to tell, see `CENSORED`."""
-        near = self.shape.scale[cell] > self.scale[np.isfinite(self.medians[cell])].max(initial=0.0) / DECADE
+        near = self.shape.scale[cell] > self.end(cell) / DECADE
         return bool(self.shape.censored[cell] | (self.shape.peak[cell] & ~self.shape.decays[cell] & near))
 
+    def end(self, cell: int) -> float:
+        """η of the last valid rung of a cell's median profile; 0 where none is valid."""
+        return float(self.scale[np.isfinite(self.medians[cell])].max(initial=0.0))
+
     def shows_bump(self, cell: int) -> bool | None:
-        """Whether a cell shows the bump: in at least 95 % of the replicates, or at most 5 %; None in between."""
+        """Whether a cell shows the bump: in at least 95 % of the replicates, or at most 5 %.
+
+        None in between, and without data.
+        """
+        if not self.has_data[cell]:
+            return None
         return shown(bool(self.shape.bump[cell]), self.shapes.bump[cell])
 
 

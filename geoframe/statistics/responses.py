@@ -12,7 +12,7 @@ from geoframe.statistics.bootstrap import median_over_images, paired_replicates
 from geoframe.statistics.compare import FEWEST, mean_interval
 from geoframe.statistics.families import Family
 from geoframe.statistics.peaks import Estimate, Peaks, factor, interval, peaks, rank_correlation
-from geoframe.statistics.profile import Array
+from geoframe.statistics.profile import Array, enough_rungs
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen(slots=False, eq=False)
 class Responses:
-    """A family on one probe set, networks by ascending ε; images that every network has a valid rung of.
+    """A family on one probe set, networks by ascending ε; images that every network with data has a valid rung of.
 
     Attributes
     ----------
@@ -53,6 +53,11 @@ class Responses:
     def medians(self) -> Array:
         """Median profiles, (network, scale)."""
         return median_over_images(self.ratio)
+
+    @cached_property
+    def has_data(self) -> Array:
+        """Which networks' median profiles have enough valid rungs to have a peak at all, (network,)."""
+        return enough_rungs(self.medians)
 
     @cached_property
     def peaks(self) -> Peaks:
@@ -134,7 +139,9 @@ def responses(ds: xr.Dataset, family: Family, probeset: str, *, replicates: int,
         ds[name].transpose("encoder", "image", "scale").values for name in ("ratio", "ratio_se", "response")
     )
     prediction, spread = (ds[name].transpose("encoder", "image").values for name in ("prediction", "prediction_se"))
-    kept = np.isfinite(ratio).any(axis=-1).all(axis=0)
+    valid = np.isfinite(ratio).any(axis=-1)
+    there = valid.any(axis=-1)  # a network without data must not take the others' images away
+    kept = valid[there].all(axis=0) & there.any()
     with np.errstate(divide="ignore", invalid="ignore"):
         relative = np.where(prediction > 0, spread / prediction, np.nan)
     ratio, error, response, prediction, relative = (

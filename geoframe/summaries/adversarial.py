@@ -9,9 +9,12 @@ import attrs
 import numpy as np
 
 from geoframe.spec import count
+from geoframe.statistics.compare import FEWEST
 from geoframe.statistics.families import Family, families
 from geoframe.statistics.peaks import MISSING, Estimate
+from geoframe.statistics.profile import FEWEST_RUNGS
 from geoframe.statistics.responses import Responses, responses
+from geoframe.summaries.bump import was_measured
 from geoframe.summaries.claim_table import AGREES, DISAGREES, Claim, Claims, by_interval, unclear
 from geoframe.summary import stored_node
 
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 
 MOVED, DROPPED = (10.0, 30.0), (1000.0, 4000.0)  # published ranges; the second is ours for "approximately 2000×"
 FEWEST_BUDGETS = 3
+PAIRED = (("peak η ×", "10–30"), ("prediction m̃ ÷", "≈ 2000"), ("share by m̃", "primarily"))
+RANGED = (("some ε: peak η ×", "10–30", MOVED), ("some ε: m̃ ÷", "≈ 2000", DROPPED))  # the first two of PAIRED
 
 
 @attrs.frozen(kw_only=True, slots=False, eq=False)
@@ -59,12 +64,14 @@ class AdversarialClaims(Claims):
     def caption(self) -> str:
         """The rules of the verdicts."""
         return (
-            "against the same architecture's ε = 0; [ ]: 95 % bootstrap over images, not over trainings; × above 1, ÷ "
+            "against the same architecture's ε = 0; peaks of medians over images, at scales valid in at least half of "
+            "them; [ ]: 95 % bootstrap over images, not over trainings; × above 1, ÷ "
             "(geometric mean over images) above 1, share above ½, ρ (Spearman) above 0, by the whole interval: "
             f"agrees; by none of it: disagrees; of the public ImageNet family on {self.measured_on}, the interval must "
             "also meet the published range (≈ 2000: 1000 to 4000), whose ε the paper doesn't give; of other networks "
-            "only the sign can be compared; ε = 0 has a peak: in 95 % of replicates; censored: at the end of the "
-            "ladder, a lower bound, left out of ρ of the height; share: of the rise of log r at the new peak (the "
+            f"only the sign can be compared; ε = 0 has a peak: in 95 % of replicates, from {FEWEST} images; no data: "
+            f"fewer than {FEWEST_RUNGS} scales; censored: at the end of the ladder, a lower bound, left out of ρ of "
+            "the height; share: of the rise of log r at the new peak (the "
             "prediction is the same at all scales: alone it moves no peak)"
         )
 
@@ -78,32 +85,41 @@ class AdversarialClaims(Claims):
         if family.problem:
             yield Claim(subject=label or family.label, claim="ε > 0 against ε = 0", verdict=unclear(family.problem))
             return
+        measured = was_measured(ds.sel(encoder=list(family.names)))
         for probeset in map(str, ds["probeset"].values):
+            if not measured.sel(probeset=probeset).any():
+                continue
             cells = responses(ds, family, probeset, replicates=self.replicates, seed=self.seed)
-            if cells.images:
-                where = " ".join(filter(None, (label, probeset)))
-                ranged = family.training == self.published and probeset == self.measured_on
-                yield from _pairs(cells, where, ranged)
-                yield from _over_budgets(cells, where)
+            where = " ".join(filter(None, (label, probeset)))
+            ranged = family.training == self.published and probeset == self.measured_on
+            yield from _pairs(cells, where, ranged)
+            yield from _over_budgets(cells, where)
 
 
 def _pairs(cells: Responses, where: str, ranged: bool) -> Iterator[Claim]:
     """Each ε > 0 against ε = 0; of the published family, whether some ε is in the published ranges."""
-    moves = [cells.move(k) for k in range(1, len(cells.epsilons))]
-    drops = [cells.drop(k) for k in range(1, len(cells.epsilons))]
-    for k, (move, drop) in enumerate(zip(moves, drops, strict=True), start=1):
-        subject = f"{where}, ε={cells.epsilons[k]:g}"
-        yield _claim(subject, "peak η ×", "10–30", move, _moved(cells, k, move, MOVED if ranged else None))
-        yield _claim(subject, "prediction m̃ ÷", "≈ 2000", drop, _by_range(drop, DROPPED if ranged else None))
-        yield _share(cells, k, subject)
+    found = [_pair(cells, k, ranged) for k in range(1, len(cells.epsilons))]
+    for epsilon, pair in zip(cells.epsilons[1:], found, strict=True):
+        for (text, published), (estimate, verdict) in zip(PAIRED, pair, strict=True):
+            yield _claim(f"{where}, ε={epsilon:g}", text, published, estimate, verdict)
     if ranged:
-        for text, published, found, span in (
-            ("some ε: peak η ×", "10–30", moves, MOVED),
-            ("some ε: m̃ ÷", "≈ 2000", drops, DROPPED),
-        ):
-            known = [one for one in found if np.isfinite(one.low)]
+        for j, (text, published, span) in enumerate(RANGED):
+            known = [pair[j][0] for pair in found if np.isfinite(pair[j][0].low)]
             verdict = AGREES if any(_meets(one, span) for one in known) else DISAGREES
             yield Claim(subject=where, claim=text, published=published, verdict=verdict if known else unclear("none"))
+
+
+def _pair(cells: Responses, k: int, ranged: bool) -> list[tuple[Estimate, str]]:
+    """Network k against ε = 0: estimate and verdict of each claim of `PAIRED`."""
+    if not cells.has_data[[0, k]].all():
+        missing = unclear("no data" if cells.has_data[0] else "no data at ε=0")
+        return [(Estimate(np.nan), missing)] * len(PAIRED)
+    move, drop = cells.move(k), cells.drop(k)
+    return [
+        (move, _moved(cells, k, move, MOVED if ranged else None)),
+        (drop, _by_range(drop, DROPPED if ranged else None)),
+        _share(cells, k),
+    ]
 
 
 def _claim(subject: str, text: str, published: str, found: Estimate, verdict: str) -> Claim:
@@ -134,11 +150,11 @@ def _meets(found: Estimate, span: tuple[float, float]) -> bool:
     return found.low <= span[1] and found.high >= span[0]
 
 
-def _share(cells: Responses, k: int, subject: str) -> Claim:
+def _share(cells: Responses, k: int) -> tuple[Estimate, str]:
     """Whether the lower prediction brings more than half of the rise of log r at the new peak."""
     found, problem = cells.share(k)
     verdict = by_interval(found.low, found.high, 0.5) if np.isfinite(found.low) else unclear(problem)
-    return _claim(subject, "share by m̃", "primarily", found, verdict)
+    return found, verdict
 
 
 def _over_budgets(cells: Responses, where: str) -> Iterator[Claim]:
@@ -152,8 +168,16 @@ def _over_budgets(cells: Responses, where: str) -> Iterator[Claim]:
         yield _claim(
             where, text, "yes", Estimate(np.nan) if few else found, unclear("too few peaks") if few else verdict
         )
+    yield _claim(where, "ε=0 has a peak, at η", "yes, small", *_baseline(cells))
+
+
+def _baseline(cells: Responses) -> tuple[Estimate, str]:
+    """Peak of ε = 0, and the verdict on whether it has one."""
+    if not cells.has_data[0]:
+        return Estimate(np.nan), unclear("no data")
     base, having = cells.baseline()
-    verdict = AGREES if having >= 1 - MISSING else DISAGREES if having <= MISSING else unclear("in some replicates")
+    if cells.images < FEWEST:
+        return base, unclear("few images")
     if cells.peaks.at_end[0]:
-        verdict = unclear("censored")
-    yield _claim(where, "ε=0 has a peak, at η", "yes, small", base, verdict)
+        return base, unclear("censored")
+    return base, AGREES if having >= 1 - MISSING else DISAGREES if having <= MISSING else unclear("in some replicates")

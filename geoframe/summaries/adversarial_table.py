@@ -117,7 +117,8 @@ class AdversarialSummary(Summary):
         """Units, and what is what."""
         return (
             "ε and η: L2 in raw [0, 1] pixels; accuracy of networks that were trained here; peak of the median "
-            "profile, ± one standard error (bootstrap over images and directions), ≥: at the end of the ladder; "
+            "profile (over images, at scales valid in at least half of them), ± one standard error (bootstrap over "
+            "images and directions), ≥: at the end of the ladder; "
             "m̃: linear prediction m̃/η², median over images"
         )
 

@@ -11,6 +11,7 @@ import numpy as np
 from geoframe.spec import count
 from geoframe.statistics.compare import FEWEST
 from geoframe.statistics.peaks import interval
+from geoframe.statistics.profile import FEWEST_RUNGS
 from geoframe.statistics.replicates import heights, replicates_of
 from geoframe.statistics.treatments import BLURS, CLEAN, Treated, blur_levels, treated
 from geoframe.summaries.claim_table import AGREES, DISAGREES, INCONCLUSIVE, Claim, Claims, by_interval, unclear
@@ -49,11 +50,12 @@ class BlurClaims(Claims):
     def caption(self) -> str:
         """The rules of the verdicts."""
         rules = (
-            "σ: blur of the test images, in pixels; ours: difference of the medians' heights, the second minus the "
-            "first, with a 95 % bootstrap interval over images (the same in both) and directions, not over trainings; "
+            "σ: blur of the test images, in pixels; ours: difference of the heights of the median profiles (at scales "
+            "valid in at least half of the images), the second minus the first, with a 95 % bootstrap interval over "
+            "images (the same in both) and directions, not over trainings; "
             f"none below {FEWEST} images. Agrees: the whole interval has the published sign; disagrees: the other. "
             "All: agrees or disagrees where more than half of the comparisons do; ours there: % that agree. Censored: "
-            "a profile rises to the end of the ladder."
+            f"a profile rises to the end of the ladder; no data: fewer than {FEWEST_RUNGS} scales."
         )
         return " ".join(text for text in (rules, self.note) if text)
 
@@ -76,6 +78,8 @@ class BlurClaims(Claims):
         def compared(first: Cell, second: Cell, subject: str, claim: str) -> Claim:
             k, m = place[first], place[second]
             made = Claim(subject=subject, claim=claim, published="mostly", n=found.images)
+            if not found.has_data[[k, m]].all():
+                return attrs.evolve(made, n=0, verdict=unclear("no data"))
             return _difference(made, values[m] - values[k], draws[m] - draws[k], 1 if claim == GROWS else -1)
 
         grow = [

@@ -21,7 +21,7 @@ ETA_UNITS = "L2 in raw [0, 1] pixels"
 
 # name: (units, long name); the order is that of the dataset
 VARIABLES = {
-    "median_ratio": ("1", "median over images of the response ratio"),
+    "median_ratio": ("1", "median over images of the response ratio, where at least half of them are valid"),
     "median_ratio_se": ("1", "standard error of the median response ratio"),
     "peak_height": ("1", "height of the median profile's peak"),
     "peak_height_se": ("1", "standard error of the peak's height"),
@@ -179,7 +179,8 @@ class BumpSummary(Summary):
     def caption(self) -> str:
         """How the peak is found, and what ± is."""
         return (
-            "of the median over images; peak by a parabola through three log-log points, so it may lie between scales; "
+            "of the median over images, at scales valid in at least half of them; peak by a parabola through three "
+            "log-log points, so it may lie between scales; "
             "± is one standard error (bootstrap over images and directions); "
             "censored: rises to the last scale, or falls from the first"
         )

@@ -12,7 +12,7 @@ from geoframe.spec import count
 from geoframe.statistics.compare import FEWEST, LEVEL
 from geoframe.statistics.courses import Course, courses
 from geoframe.statistics.peaks import interval
-from geoframe.statistics.profile import Array
+from geoframe.statistics.profile import FEWEST_RUNGS, Array
 from geoframe.statistics.replicates import CENSORED, Replicates, replicates_of
 from geoframe.summaries.claim_table import AGREES, DISAGREES, Claim, Claims, by_interval, unclear
 from geoframe.summary import stored_node
@@ -51,10 +51,12 @@ class FormationClaims(Claims):
         """The rules of the verdicts."""
         rules = (
             "ours: height of the interior maximum; agrees or disagrees where the median profile and 95 % of the "
-            "replicates say the same; a rise to the end of the ladder is no bump. Early: the first measured checkpoint "
-            f"with a bump is within the first {EARLY:g} % of all steps, which are {SHORT} or more; kept: more than "
-            f"{LARGELY:.0f} % of the later checkpoints show it (whole interval each). [ ]: 95 % bootstrap over images "
-            f"and directions, not over trainings, none below {FEWEST} images; {CENSORED}."
+            "replicates say the same; the median is taken at scales valid in at least half of the images; a rise to "
+            f"the end of the ladder is no bump; no data: fewer than {FEWEST_RUNGS} scales, and such checkpoints are "
+            "left out of early and kept. Early: the first measured checkpoint with a bump is within the first "
+            f"{EARLY:g} % of all steps, which are {SHORT} or more; kept: more than {LARGELY:.0f} % of the later "
+            "checkpoints show it (whole interval each). [ ]: 95 % bootstrap over images and directions, not over "
+            f"trainings, none below {FEWEST} images; {CENSORED}."
         )
         return " ".join(text for text in (rules, self.note) if text)
 
@@ -81,16 +83,11 @@ class FormationClaims(Claims):
 
 def _bump(found: Replicates, cell: int, *, wanted: bool) -> Claim:
     """Claim that one checkpoint shows the bump, or that it doesn't."""
+    claim = Claim(subject="", claim="bump at the end" if wanted else "no bump at first", published="yes")
+    if not found.has_data[cell]:
+        return attrs.evolve(claim, verdict=unclear("no data"))
     low, high = interval(found.shapes.height[cell], found.images)
-    claim = Claim(
-        subject="",
-        claim="bump at the end" if wanted else "no bump at first",
-        published="yes",
-        value=float(found.shape.height[cell]),
-        low=low,
-        high=high,
-        n=found.images,
-    )
+    claim = attrs.evolve(claim, value=float(found.shape.height[cell]), low=low, high=high, n=found.images)
     shown = found.shows_bump(cell)
     if not found.enough:
         return attrs.evolve(claim, verdict=unclear("few images"))
@@ -101,11 +98,11 @@ def _bump(found: Replicates, cell: int, *, wanted: bool) -> Claim:
 
 def _early(found: Replicates, course: Course) -> Claim:
     """Claim about the first checkpoint with a bump; a replicate without any has it at infinity."""
-    steps = 100 * np.array(course.steps) / course.steps[-1]
+    steps = 100 * np.array(course.steps)[found.has_data] / course.steps[-1]
     value, draws = (_first(bumps, steps) for bumps in _trained(found, course))
     claim = Claim(subject="", claim="emerges early", published="early", units="%", n=found.images)
     if not np.isfinite(value):
-        return attrs.evolve(claim, verdict=unclear("no bump"))
+        return attrs.evolve(claim, verdict=unclear(_nothing(found, course)))
     tail = (1 - LEVEL) / 2
     low, high = (float(np.quantile(draws, q, method="nearest")) for q in (tail, 1 - tail))
     if not found.enough:
@@ -113,7 +110,7 @@ def _early(found: Replicates, course: Course) -> Claim:
     verdict = AGREES if high <= EARLY else by_interval(-high, -low, -EARLY)
     if course.steps[-1] < SHORT:
         verdict = unclear(f"only {course.steps[-1]} steps")
-    if course.has_initial and found.shows_bump(0) is not False:
+    if course.has_initial and found.has_data[0] and found.shows_bump(0) is not False:
         verdict = unclear("bump at first")
     return attrs.evolve(claim, value=float(value), low=low, high=high, verdict=verdict)
 
@@ -123,21 +120,31 @@ def _kept(found: Replicates, course: Course) -> Claim:
     value, draws = (100 * _share_after(bumps) for bumps in _trained(found, course))
     claim = Claim(subject="", claim="kept afterwards", published="largely", units="%", n=found.images)
     if not np.isfinite(value):
-        return attrs.evolve(claim, verdict=unclear("no later one" if _trained(found, course)[0].any() else "no bump"))
+        shown = _trained(found, course)[0].any()
+        return attrs.evolve(claim, verdict=unclear("no later one" if shown else _nothing(found, course)))
     low, high = interval(draws, found.images)
     verdict = by_interval(low, high, LARGELY) if found.enough else unclear("few images")
     return attrs.evolve(claim, value=float(value), low=low, high=high, verdict=verdict)
 
 
 def _trained(found: Replicates, course: Course) -> tuple[Array, Array]:
-    """Which trained checkpoints show the bump: (checkpoint,) and (checkpoint, replicate); False for initial weights."""
+    """Which trained checkpoints show the bump: (checkpoint,) and (checkpoint, replicate); False for initial weights.
+
+    Checkpoints without data are left out: it isn't known whether they show it.
+    """
     trained = np.array(course.steps) > 0
-    return found.shape.bump & trained, found.shapes.bump & trained[:, None]
+    bumps, draws = found.shape.bump & trained, found.shapes.bump & trained[:, None]
+    return bumps[found.has_data], draws[found.has_data]
+
+
+def _nothing(found: Replicates, course: Course) -> str:
+    """Why there is no checkpoint with a bump."""
+    trained = np.array(course.steps) > 0
+    return "no bump" if found.has_data[trained].any() else "no data"
 
 
 def _first(bumps: Array, steps: Array) -> Array:
-    place = np.argmax(bumps, axis=0)
-    return np.asarray(np.where(bumps.any(axis=0), steps[place], np.inf))
+    return np.asarray(np.where(bumps.T, steps, np.inf).min(axis=-1, initial=np.inf))
 
 
 def _share_after(bumps: Array) -> Array:

@@ -47,8 +47,9 @@ class FormationSummary(Summary):
     def caption(self) -> str:
         """What the columns are."""
         return (
-            "of the median over images; peak by a parabola through three log-log points; ± is one standard error "
-            "(bootstrap over images and directions); accuracies without augmentation; η in L2 of raw [0, 1] pixels"
+            "of the median over images, at scales valid in at least half of them; peak by a parabola through three "
+            "log-log points; ± is one standard error (bootstrap over images and directions); accuracies without "
+            "augmentation; η in L2 of raw [0, 1] pixels"
         )
 
     def compute(self, tree: xr.DataTree) -> xr.Dataset:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 VARIABLES = {
-    "median_ratio": ("1", "median over images of the response ratio"),
+    "median_ratio": ("1", "median over images of the response ratio, where at least half of them are valid"),
     "median_ratio_se": ("1", "standard error of the median response ratio"),
     "valid_share": ("1", "share of images whose ratio is valid"),
     "directions": ("1", "directions measured, both antipodes counted: median over images"),
@@ -97,8 +97,8 @@ class ProfileSummary(Summary):
     def caption(self) -> str:
         """What the columns are."""
         return (
-            "η: L2 in raw [0, 1] pixels; median over the valid images ± one standard error (bootstrap over images and "
-            "directions)"
+            "η: L2 in raw [0, 1] pixels; median over the valid images, where they are at least half, ± one standard "
+            "error (bootstrap over images and directions)"
         )
 
     def compute(self, tree: xr.DataTree) -> xr.Dataset:

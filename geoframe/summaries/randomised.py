@@ -11,7 +11,7 @@ import numpy as np
 from geoframe.spec import count
 from geoframe.statistics.compare import FEWEST
 from geoframe.statistics.peaks import interval
-from geoframe.statistics.profile import Array, Shape
+from geoframe.statistics.profile import FEWEST_RUNGS, Array, Shape
 from geoframe.statistics.replicates import CENSORED, Replicates, replicates_of, shown
 from geoframe.statistics.treatments import CLEAN, RANDOMISED, Treated, treated
 from geoframe.summaries.claim_table import (
@@ -45,7 +45,8 @@ class RandomisedClaims(Claims):
 
     A peak is comparable (ours) where the rule of `BumpRule` finds one and its height above 1 is at least half of the
     clean network's on the same images. It says something only if the randomised network has learned its training data,
-    and if the clean one has a peak to compare with on the first probe set, in 95 % of the replicates.
+    and if the clean one has a peak to compare with on the first probe set with data of it, in 95 % of the replicates.
+    On each set, both must have data, and the randomised one's ladder must reach the place of the clean one's peak.
 
     Attributes
     ----------
@@ -70,14 +71,16 @@ class RandomisedClaims(Claims):
     def caption(self) -> str:
         """The rules of the verdicts."""
         rules = (
-            "labels, data: trained on random ones; ours: height of the interior maximum, with a 95 % bootstrap "
+            "labels, data: trained on random ones; ours: height of the median profile's interior maximum (at scales "
+            "valid in at least half of the images), with a 95 % bootstrap "
             f"interval over images and directions, not over trainings; none below {FEWEST} images. Comparable: a peak "
             f"of 1.3 or more, and at least {COMPARABLE:g} of the clean network's height above 1; no profile that rises "
             "to the end of the ladder. Agrees or disagrees where medians and 95 % of the replicates say the same; "
-            "inconclusive where the clean network doesn't surely have a peak on the first set, or below "
-            f"{100 * MEMORISED:g} % train accuracy. Test accuracy: at chance up to {CHANCE_FACTOR:g} times "
-            f"{100 * self.chance:.3g} %, by Wilson's interval over n test images, by the value alone where results "
-            f"don't hold n; {CENSORED}."
+            "inconclusive where the clean network doesn't surely have a peak on the first set with data of it, below "
+            f"{100 * MEMORISED:g} % train accuracy, where either has no data on the set (fewer than {FEWEST_RUNGS} "
+            "scales), or where the scales end before the clean network's peak. Test accuracy: at chance up to "
+            f"{CHANCE_FACTOR:g} times {100 * self.chance:.3g} %, by Wilson's interval over n test images, by the value "
+            f"alone where results don't hold n; {CENSORED}."
         )
         return " ".join(text for text in (rules, self.note) if text)
 
@@ -109,7 +112,7 @@ class RandomisedClaims(Claims):
             if _pictures(ds, name):
                 yield _reference(cells, f"{CLEAN}, {name}")
         for k, (treatment, _) in enumerate(randomised, start=1):
-            reason = _excuse(found[0], learned[treatment][0])
+            reason = _excuse(_first_known(found), learned[treatment][0])
             for name, cells in zip(sets, found, strict=True):
                 yield _comparison(cells, k, f"{SHORT[treatment]}, {name}", reason)
 
@@ -169,6 +172,11 @@ def _little(train: float) -> str:
     return unclear(f"memorised only {number(100 * train, 2)} %")
 
 
+def _first_known(found: list[Replicates]) -> Replicates:
+    """The first probe set on which the clean network has data; the first one where there is none."""
+    return next((cells for cells in found if cells.has_data[0]), found[0])
+
+
 def _excuse(first: Replicates, train: float) -> str:
     """Why a network without a peak would say nothing; "" where it would."""
     if not np.isfinite(train):
@@ -183,6 +191,8 @@ def _reference(cells: Replicates, subject: str) -> Claim:
     """The clean network's bump on one probe set."""
     claim = attrs.evolve(_height(cells, 0), subject=subject, claim="bump", published="yes")
     seen = cells.shows_bump(0)
+    if not cells.has_data[0]:
+        return attrs.evolve(claim, verdict=unclear("no data"))
     if not cells.enough:
         return attrs.evolve(claim, verdict=unclear("few images"))
     if seen is False and cells.cut_off(0):
@@ -193,14 +203,24 @@ def _reference(cells: Replicates, subject: str) -> Claim:
 def _comparison(cells: Replicates, k: int, subject: str, reason: str) -> Claim:
     """A randomised network against the clean one on one probe set."""
     claim = attrs.evolve(_height(cells, k), subject=subject, claim="comparable peak", published="none")
+    if not cells.has_data[[0, k]].all():
+        return attrs.evolve(claim, verdict=unclear("clean has no data" if cells.has_data[k] else "no data"))
     if not cells.enough:
         return attrs.evolve(claim, verdict=unclear("few images"))
+    return attrs.evolve(claim, verdict=reason or _compared(cells, k))
+
+
+def _compared(cells: Replicates, k: int) -> str:
+    """Verdict on "no comparable peak", which scales that end before the clean network's can't show."""
     seen = shown(bool(comparable(cells.shape, k)), comparable(cells.shapes, k))
-    verdict = {True: DISAGREES, False: AGREES, None: INCONCLUSIVE}[seen]
-    return attrs.evolve(claim, verdict=reason or verdict)
+    if not seen and cells.shape.peak[0] and cells.end(k) < cells.shape.scale[0]:
+        return unclear("ends before the peak")
+    return {True: DISAGREES, False: AGREES, None: INCONCLUSIVE}[seen]
 
 
 def _height(cells: Replicates, k: int) -> Claim:
+    if not cells.has_data[k]:
+        return Claim(subject="", claim="")
     low, high = interval(cells.shapes.height[k], cells.images)
     return Claim(subject="", claim="", value=float(cells.shape.height[k]), low=low, high=high, n=cells.images)
 

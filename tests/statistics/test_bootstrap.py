@@ -28,6 +28,26 @@ def test_median_skips_invalid_rungs_like_numpy_does():
     assert np.isnan(median_over_images(values)[..., 2]).all()
 
 
+def test_scales_valid_in_fewer_than_half_of_the_images_are_left_out():
+    ratio = np.tile(TRUTH, (16, 1))
+    ratio[1:, 0] = ratio[9:, -1] = np.nan  # the first in 1 of 16, the last in 9
+    ratio[0, 0] = 1.5
+    empty = np.full_like(ratio, np.nan)
+    for images in (ratio, np.concatenate([ratio, empty])):  # images without any valid scale don't count
+        np.testing.assert_array_equal(median_over_images(images), [np.nan, *TRUTH[1:]])
+    ratio[8:, -1] = np.nan
+    assert np.isfinite(median_over_images(ratio)[-1])  # half is enough
+    ratio[7:, -1] = np.nan
+    assert np.isnan(median_over_images(ratio)[-1])
+
+
+def test_a_scale_without_a_median_has_no_error():
+    ratio = np.tile(TRUTH, (16, 1))
+    ratio[7:, 0] = np.nan
+    result = median_profile(ETA, ratio, 0.1 * ratio, replicates=50)
+    np.testing.assert_array_equal(np.isnan(result.ratio_se), [True, *[False] * 8])
+
+
 def test_images_give_the_spread_that_fresh_samples_of_images_show():
     rng = np.random.default_rng(1)
     truth = np.array([median_over_images(sample(rng, 64)) for _ in range(2000)]).std(axis=0)

@@ -49,7 +49,16 @@ def test_a_cell_without_data_has_no_profile_and_takes_no_images(ds):
     assert np.isnan(found.medians[1]).all()
     assert np.isnan(found.draws[1]).all()
     assert found.shows_bump(0) is True
-    assert found.shows_bump(1) is False
+    assert found.shows_bump(1) is None, "not known"
+    assert found.has_data.tolist() == [True, False]
+    assert [found.end(0), found.end(1)] == [100, 0]
+
+
+def test_two_valid_scales_are_no_data_and_three_are(ds):
+    cells = [(CLEAN, "cifar16")]
+    two, three = (replicates_of(ds.assign(ratio=ds["ratio"].where(ds["scale"] < s)), cells) for s in (0.02, 0.04))
+    assert (two.has_data.item(), two.shows_bump(0)) == (False, None)
+    assert (three.has_data.item(), three.shows_bump(0)) == (True, False)
 
 
 def test_heights_of_peaks_falls_rises_and_nothing():

@@ -162,6 +162,47 @@ def test_few_images_have_no_interval_and_images_without_a_rung_are_left_out():
     assert int(found["digits-test300, ε=1", "peak η ×"]["n"]) == 23
 
 
+def test_few_images_do_not_show_that_the_baseline_has_a_peak():
+    for images in (1, 9):
+        base = claims(adversarial_tree(images=images))["digits-test300", "ε=0 has a peak, at η"]
+        assert said(base) == "inconclusive: few images"
+    assert said(claims(adversarial_tree(images=10))["digits-test300", "ε=0 has a peak, at η"]) == "agrees"
+
+
+PAIR = ("peak η ×", "prediction m̃ ÷", "share by m̃")
+
+
+@pytest.mark.parametrize("rungs", [0, 2])
+def test_a_baseline_without_data_leaves_every_claim_open_and_says_so(rungs):
+    tree = adversarial_tree(**PUBLISHED)
+    tree["ratio"]["ratio"][0, ..., rungs:] = np.nan
+    found = claims(tree)
+    assert len(found) == len(claims(adversarial_tree(**PUBLISHED)))
+    for epsilon in ("0.25", "1"):
+        verdicts = {said(found[f"val64, ε={epsilon}", claim]) for claim in PAIR}
+        assert verdicts == {"inconclusive: no data at ε=0"}
+    assert said(found["val64", "ε=0 has a peak, at η"]) == "inconclusive: no data"
+    assert said(found["val64", "some ε: m̃ ÷"]) == "inconclusive: none"
+
+
+def test_a_network_without_data_takes_nothing_from_the_others():
+    tree = adversarial_tree()
+    tree["ratio"]["ratio"][1] = np.nan
+    found = claims(tree)
+    assert {said(found["digits-test300, ε=0.25", claim]) for claim in PAIR} == {"inconclusive: no data"}
+    assert {said(found["digits-test300, ε=1", claim]) for claim in PAIR} == {"agrees"}
+    assert said(found["digits-test300", "ε=0 has a peak, at η"]) == "agrees"
+
+
+def test_without_any_valid_ratio_claims_are_open_and_what_was_not_measured_has_none():
+    tree = adversarial_tree(probesets=("first", "second"))
+    tree["ratio"]["ratio"][:] = np.nan
+    tree["ratio"]["response"][:, 1] = np.nan
+    found = claims(tree)
+    assert {subject.split(",")[0] for subject, _ in found} == {"first"}
+    assert all(said(claim).startswith("inconclusive: ") for claim in found.values())
+
+
 def test_families_that_cannot_be_compared_say_why():
     tree = adversarial_tree(epsilons=(0.1, 0.25, 1.0))
     assert said(claims(tree)["net", "ε > 0 against ε = 0"]) == "inconclusive: no ε = 0"

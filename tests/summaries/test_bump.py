@@ -132,6 +132,16 @@ def test_table_says_what_there_is_and_why_not(ratios):
     assert [len(row) for row in rows] == [7] * 16
 
 
+@pytest.mark.parametrize(("rung", "value"), [(0, 1.5), (-1, 9.0)])
+def test_a_single_image_does_not_decide_where_the_profile_starts_or_ends(ratios, rung, value):
+    ratios["ratio"][:, 0, 1:, rung] = np.nan
+    ratios["ratio"][:, 0, 0, rung] = value
+    result = bump(ratios.sel(encoder=["bumpy"], probeset=["six"]), replicates=100)
+    assert bool(result["is_bump"])
+    assert float(result["bump_share"].item()) == 1
+    assert bool(result["median_ratio"][..., rung].isnull())
+
+
 def test_the_rule_can_be_changed_and_is_stored(ratios):
     tree = xr.DataTree.from_dict({"ratio": ratios})
     strict = BumpSummary(peak_minimum=50.0, replicates=10)

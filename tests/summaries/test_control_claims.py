@@ -11,13 +11,17 @@ from geoframe.statistics.replicates import replicates_of
 from geoframe.statistics.treatments import blur_levels, treated
 from geoframe.summaries.blurring import BlurClaims
 from geoframe.summaries.randomised import RandomisedClaims
-from tests.bump_trees import GROWS, RISES, SETS, controls_tree
+from tests.bump_trees import GROWS, RISES, SETS, controls_tree, without_data
 
 FLAT = (1.0,) * 6
 
 
 def blur(**changes) -> dict[str, list[str]]:
-    ds = BlurClaims(replicates=200).compute(controls_tree(**changes))
+    return blur_of(controls_tree(**changes))
+
+
+def blur_of(tree: xr.DataTree) -> dict[str, list[str]]:
+    ds = BlurClaims(replicates=200).compute(tree)
     claims = zip(ds["claim"].values, ds["verdict"].values, strict=True)
     found: dict[str, list[str]] = {}
     for claim, verdict in claims:
@@ -26,7 +30,11 @@ def blur(**changes) -> dict[str, list[str]]:
 
 
 def randomised(**changes) -> dict[str, str]:
-    ds = RandomisedClaims(replicates=200).compute(controls_tree(**changes))
+    return randomised_of(controls_tree(**changes))
+
+
+def randomised_of(tree: xr.DataTree) -> dict[str, str]:
+    ds = RandomisedClaims(replicates=200).compute(tree)
     names = zip(ds["subject"].values, ds["claim"].values, strict=True)
     return dict(zip([f"{s}: {c}" for s, c in names], ds["verdict"].values.tolist(), strict=True))
 
@@ -142,6 +150,60 @@ def test_a_clean_peak_is_enough_where_its_decay_is_beyond_the_ladder():
     found = randomised(heights={**GROWS, "": (-4.0,) * 6})
     assert found["clean, cifar16: bump"] == "inconclusive: censored"
     assert found["labels, cifar16: comparable peak"] == "agrees"
+
+
+def peaks_of(found: dict[str, str], who: str) -> set[str]:
+    return {verdict for name, verdict in found.items() if name.startswith(f"{who}, ")}
+
+
+@pytest.mark.parametrize("rungs", [0, 2])
+def test_a_network_without_data_says_nothing(rungs):
+    found = randomised_of(without_data(controls_tree(), "resnet18-random-labels", rungs=rungs))
+    assert peaks_of(found, "labels") == {"inconclusive: no data"}
+    assert peaks_of(found, "data") == {"agrees"}
+
+
+@pytest.mark.parametrize("height", [1.0, 4.0, RISES])
+def test_scales_that_end_before_the_clean_peak_say_nothing(height):
+    """The clean network's peak is at 3; eight scales end at 0.56, eleven at 3.2."""
+    heights = {**GROWS, "random-labels": (height,) * 6}
+    short, longer = (
+        peaks_of(randomised_of(without_data(controls_tree(heights), "resnet18-random-labels", rungs=n)), "labels")
+        for n in (8, 11)
+    )
+    assert short == {"inconclusive: ends before the peak"}
+    assert longer == {"agrees"}, "a profile that rises to its end has no peak"
+
+
+def test_a_comparable_peak_counts_wherever_the_scales_end():
+    tree = controls_tree({**GROWS, "random-labels": (4.0,) * 6})
+    ds = tree["ratio"].to_dataset()
+    moved = ds["ratio"].sel(encoder="resnet18-random-labels").shift(scale=-6).values  # peaks at 0.1, ends at 3.2
+    ds["ratio"].loc[{"encoder": "resnet18-random-labels"}] = moved
+    tree["ratio"].dataset = ds
+    found = randomised_of(without_data(tree, "resnet18-random-labels", rungs=8))
+    assert found["labels, cifar16: comparable peak"] == "disagrees"
+
+
+def test_a_clean_network_without_data_has_no_height_to_compare_with():
+    found = randomised_of(without_data(controls_tree(), "resnet18-clean"))
+    assert peaks_of(found, "clean") == {"inconclusive: no data"}
+    assert peaks_of(found, "labels") == {"inconclusive: clean has no data"}
+
+
+@pytest.mark.parametrize("probeset", ["cifar16", "cifar16train"])
+def test_each_set_is_judged_by_itself(probeset):
+    tree = controls_tree({**GROWS, "random-labels": (1.6,) * 6})
+    found = randomised_of(without_data(tree, "resnet18-clean", probeset))
+    assert found.pop(f"clean, {probeset}: bump") == "inconclusive: no data"
+    assert found.pop(f"labels, {probeset}: comparable peak") == "inconclusive: clean has no data"
+    assert peaks_of(found, "clean") == peaks_of(found, "labels") == {"agrees"}
+
+
+def test_blurs_without_data_are_not_compared():
+    assert (
+        blur_of(without_data(controls_tree(), "resnet18-clean", rungs=2))["grows"][:2] == ["inconclusive: no data"] * 2
+    )
 
 
 def test_a_test_accuracy_above_chance_disagrees():

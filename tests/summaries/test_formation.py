@@ -9,7 +9,7 @@ import xarray as xr
 from geoframe.statistics.courses import courses
 from geoframe.summaries.formation import FormationClaims
 from geoframe.summaries.formation_table import FormationSummary
-from tests.bump_trees import RISES, STEPS, formation_tree
+from tests.bump_trees import RISES, STEPS, formation_tree, without_data
 
 CLAIMS = ["no bump at first", "bump at the end", "emerges early", "kept afterwards"]
 
@@ -91,6 +91,39 @@ def test_an_empty_checkpoint_takes_no_images_from_the_others():
     found = FormationClaims(replicates=100).compute(tree)
     assert found["verdict"].values.tolist()[:4] == ["agrees"] * 4
     assert found["n"].values[0] == 16
+
+
+def judged(tree: xr.DataTree) -> list[tuple[str, float, int]]:
+    """Verdict, value and n of the claims on the first probe set."""
+    ds = FormationClaims(replicates=100).compute(tree).isel(entry=slice(4))
+    return list(zip(*(ds[name].values.tolist() for name in ("verdict", "value", "n")), strict=True))
+
+
+@pytest.mark.parametrize("rungs", [0, 2])
+def test_initial_weights_without_data_decide_nothing(rungs):
+    first, end, early, kept = judged(without_data(formation_tree(), "resnet18-cifar10-random", rungs=rungs))
+    assert (first[0], first[2]) == ("inconclusive: no data", 0)
+    assert [claim[0] for claim in (end, early, kept)] == ["agrees"] * 3
+
+
+def test_a_last_checkpoint_without_data_neither_lacks_the_bump_nor_loses_it():
+    first, end, early, kept = judged(without_data(formation_tree(), "resnet18-cifar10-step10000"))
+    assert end[0] == "inconclusive: no data"
+    assert kept == ("agrees", 100, 16)
+    assert (first[0], early) == ("agrees", ("agrees", 1, 16))
+
+
+def test_a_checkpoint_without_data_in_the_middle_has_not_lost_the_bump():
+    assert judged(without_data(formation_tree(), "resnet18-cifar10-step1000"))[3] == ("agrees", 100, 16)
+
+
+def test_without_data_of_any_trained_weights_nothing_is_known():
+    tree = formation_tree()
+    for step in STEPS[1:]:
+        tree = without_data(tree, f"resnet18-cifar10-step{step}", rungs=2)
+    assert [claim[0] for claim in judged(tree)] == ["agrees", *["inconclusive: no data"] * 3]
+    without_data(tree, "resnet18-cifar10-random", rungs=2)
+    assert [claim[0] for claim in judged(tree)] == ["inconclusive: no data"] * 4
 
 
 def test_the_table_has_a_row_a_checkpoint_with_accuracies():
