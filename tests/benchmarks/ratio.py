@@ -144,6 +144,8 @@ def run(name: str, method: str, directions: int, target: float) -> dict[str, obj
 def main(directions: int, names: tuple[str, ...], one: str, target: float) -> None:
     """Print the table."""
     share_cores()
+    if "resnet20" in names and "GEOFRAME_DATA" not in os.environ:
+        raise click.UsageError("resnet20 needs GEOFRAME_DATA: the folder of weights/ and cifar10-jpeg/")
     if one:
         print(json.dumps(measured(names[0], one, directions, target)))
         return
